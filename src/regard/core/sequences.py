@@ -1,0 +1,102 @@
+"""Sequences in a batch: tokens with their padding, memories to attend to, and the time axis they stand on."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, Self
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.core import masks
+
+
+class Tokens(NamedTuple):
+    """Rows of token ids, padded on the right; ``real`` is False on padding."""
+
+    ids: Int[Tensor, "batch time"]
+    real: Bool[Tensor, "batch time"]
+
+    @classmethod
+    def pad(cls, rows: Sequence[Sequence[int] | np.ndarray], padding: int) -> Self:
+        """Stack rows of different lengths."""
+        lengths = [len(row) for row in rows]
+        ids = np.full((len(rows), max(lengths, default=0)), padding, dtype=np.int64)
+        for row, values in zip(ids, rows, strict=True):
+            row[: len(values)] = values
+        real = np.arange(ids.shape[1])[None, :] < np.asarray(lengths, dtype=np.int64)[:, None]
+        return cls(torch.from_numpy(ids), torch.from_numpy(real))
+
+    @classmethod
+    def whole(cls, ids: Int[Tensor, "batch time"]) -> Self:
+        """No padding anywhere."""
+        return cls(ids, torch.ones_like(ids, dtype=torch.bool))
+
+    def to(self, device: torch.device | str) -> Self:
+        return type(self)(self.ids.to(device), self.real.to(device))
+
+
+class Memory(NamedTuple):
+    """What a decoder may look at: encoder states, image regions, frames."""
+
+    states: Float[Tensor, "batch source width"]
+    real: Bool[Tensor, "batch source"]
+
+
+class Visibility(Protocol):
+    """Who may look at whom, as a function of positions: ``masks.causal`` is one."""
+
+    def __call__(
+        self, query: Int[Tensor, "#batch query"], key: Int[Tensor, "#batch key"]
+    ) -> Bool[Tensor, "#batch 1 query key"]: ...
+
+
+class Past(NamedTuple):
+    """What of the time axis must be remembered between calls."""
+
+    real: Bool[Tensor, "batch key"]
+    position: Int[Tensor, "batch key"]
+
+
+class Timeline(NamedTuple):
+    """The time axis as a mixer sees it: all tokens so far, of which the last ``queries`` are at hand.
+
+    Positions count real tokens only, so padding inside a row moves nothing.
+    """
+
+    real: Bool[Tensor, "batch key"]
+    position: Int[Tensor, "batch key"]
+    queries: int
+    mask: Bool[Tensor, "#batch #heads query key"] | None
+
+    @classmethod
+    def follow(
+        cls,
+        past: Past | None,
+        real: Bool[Tensor, "batch time"],
+        visibility: Visibility | None = None,
+    ) -> Self:
+        """Put new tokens after ``past``. ``visibility`` may forbid only what comes later; None forbids nothing."""
+        position = (real.cumsum(1) - 1).clamp_min(0)
+        if past is not None:
+            position = position + past.real.sum(1, keepdim=True)
+            real = torch.cat((past.real, real), dim=1)
+            position = torch.cat((past.position, position), dim=1)
+        queries = position.shape[1] - (0 if past is None else past.position.shape[1])
+        mask = None if bool(real.all()) else masks.padding(real)
+        # A single newest token sees all that came before it: nothing to forbid.
+        if visibility is not None and (queries > 1 or mask is not None):
+            mask = masks.both(mask, visibility(position[:, -queries:], position))
+        return cls(real, position, queries, mask)
+
+    @property
+    def past(self) -> Past:
+        return Past(self.real, self.position)
+
+    @property
+    def real_now(self) -> Bool[Tensor, "batch query"]:
+        return self.real[:, -self.queries :]
+
+    @property
+    def position_now(self) -> Int[Tensor, "batch query"]:
+        return self.position[:, -self.queries :]
