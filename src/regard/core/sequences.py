@@ -1,7 +1,7 @@
 """Sequences in a batch: tokens with their padding, memories to attend to, and the time axis they stand on."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ class Tokens(NamedTuple):
     real: Bool[Tensor, "batch time"]
 
     @classmethod
-    def pad(cls, rows: Sequence[Sequence[int] | np.ndarray], padding: int) -> Self:
+    def pad(cls, rows: Sequence[Sequence[int] | np.ndarray], padding: int) -> "Tokens":
         """Stack rows of different lengths."""
         lengths = [len(row) for row in rows]
         ids = np.full((len(rows), max(lengths, default=0)), padding, dtype=np.int64)
@@ -28,12 +28,12 @@ class Tokens(NamedTuple):
         return cls(torch.from_numpy(ids), torch.from_numpy(real))
 
     @classmethod
-    def whole(cls, ids: Int[Tensor, "batch time"]) -> Self:
+    def whole(cls, ids: Int[Tensor, "batch time"]) -> "Tokens":
         """No padding anywhere."""
         return cls(ids, torch.ones_like(ids, dtype=torch.bool))
 
-    def to(self, device: torch.device | str) -> Self:
-        return type(self)(self.ids.to(device), self.real.to(device))
+    def to(self, device: torch.device | str) -> "Tokens":
+        return Tokens(self.ids.to(device), self.real.to(device))
 
 
 class Memory(NamedTuple):
@@ -43,6 +43,7 @@ class Memory(NamedTuple):
     real: Bool[Tensor, "batch source"]
 
 
+@runtime_checkable
 class Visibility(Protocol):
     """Who may look at whom, as a function of positions: ``masks.causal`` is one."""
 
@@ -75,8 +76,8 @@ class Timeline(NamedTuple):
         past: Past | None,
         real: Bool[Tensor, "batch time"],
         visibility: Visibility | None = None,
-    ) -> Self:
-        """Put new tokens after ``past``. ``visibility`` may forbid only what comes later; None forbids nothing."""
+    ) -> "Timeline":
+        """Put new tokens after ``past``. ``visibility`` may forbid only later positions; None: nothing."""
         position = (real.cumsum(1) - 1).clamp_min(0)
         if past is not None:
             position = position + past.real.sum(1, keepdim=True)

@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Self, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -21,6 +21,8 @@ from pydantic_core import ErrorDetails
 from regard.core.errors import UsageError, nearest
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+
+S = TypeVar("S", bound="Spec")
 
 
 class Spec(BaseModel):
@@ -67,7 +69,7 @@ class Spec(BaseModel):
         return named | {name: _plain(getattr(self, name)) for name in fields}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], where: str = "spec") -> Self:
+    def from_dict(cls: type[S], values: Mapping[str, Any], where: str = "spec") -> S:
         """Validate; say every mistake in one message, each with its path and the value given."""
         try:
             return cls.model_validate(values)
@@ -79,14 +81,14 @@ class Spec(BaseModel):
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str, where: str = "spec") -> Self:
+    def from_json(cls: type[S], text: str, where: str = "spec") -> S:
         return cls.from_dict(json.loads(text), where)
 
     def to_yaml(self) -> str:
         return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
 
     @classmethod
-    def from_yaml(cls, text: str, where: str = "spec") -> Self:
+    def from_yaml(cls: type[S], text: str, where: str = "spec") -> S:
         try:
             values = yaml.safe_load(text)
         except yaml.YAMLError as error:
@@ -100,7 +102,7 @@ class Spec(BaseModel):
         text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
-    def override(self, assignments: Sequence[str]) -> Self:
+    def override(self: S, assignments: Sequence[str]) -> S:
         """Apply ``a.b=value`` assignments; values are read as YAML, paths must exist."""
         values = self.to_dict()
         for assignment in assignments:

@@ -13,7 +13,7 @@ fastest path; when one is open the part passes its intermediate values through i
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 from torch import Tensor, nn
 
@@ -30,7 +30,7 @@ class Tape:
         self._token: Token[Tape | None] | None = None
         self.records: dict[str, list[Tensor]] = {}
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Tape":
         self._token = _open_tape.set(self)
         return self
 

@@ -1,1 +1,1 @@
-"""."""
+"""What is read off the last layer: words, labels, spans."""

@@ -1,1 +1,1 @@
-"""."""
+"""Everything that moves information along time, behind one contract: see ``mixer``."""

@@ -1,1 +1,1 @@
-"""."""
+"""Wirings: an encoder, a decoder, and the two together."""

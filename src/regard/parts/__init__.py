@@ -1,1 +1,1 @@
-"""."""
+"""Single ideas as single modules: scores and attention, positions, embeddings, cells, norms, poolings."""

@@ -1,0 +1,151 @@
+"""Multi-head attention over the sequence itself or over a memory (Vaswani et al. 2017 §3.2)."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from pydantic import Field
+from torch import Tensor, nn
+
+from regard.core import masks
+from regard.core.errors import UsageError
+from regard.core.sequences import Memory, Timeline
+from regard.core.state import State
+from regard.core.tape import watching
+from regard.mixers.mixer import Mixer, MixerSpec, required_memory, required_memory_width
+from regard.parts.attend import attend
+from regard.parts.feedforward import initialise
+from regard.parts.positions import NoPairPositionSpec, PairPositions, PairPositionSpec
+from regard.parts.scores import ScaledSpec, Score, ScoreSpec
+
+
+class HeadsSpec(MixerSpec):
+    """What both uses of multi-head attention have in common."""
+
+    heads: int = Field(default=8, gt=0)
+    score: ScoreSpec = ScaledSpec()
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    """Of the attention weights."""
+    bias: bool = True
+
+    def head_width(self, width: int) -> int:
+        if width % self.heads:
+            raise UsageError(f"a width of {width} does not split into {self.heads} heads of one size")
+        return width // self.heads
+
+
+class SelfAttentionSpec(HeadsSpec):
+    positions: PairPositionSpec = NoPairPositionSpec()
+    radius: int | None = Field(default=None, ge=0)
+    """Look at this many neighbours on each side only; None: at all."""
+
+    def build(self, width: int, memory_width: int | None) -> Mixer:
+        return SelfAttention(self, width)
+
+
+class Seen(NamedTuple):
+    """Keys and values of all tokens so far."""
+
+    keys: Float[Tensor, "batch heads key prepared"]
+    values: Float[Tensor, "batch heads key width"]
+
+
+class SelfAttention(Mixer):
+    looks_at = "itself"
+
+    def __init__(self, spec: SelfAttentionSpec, width: int) -> None:
+        super().__init__()
+        self.width, self.heads, self.radius = width, spec.heads, spec.radius
+        head = spec.head_width(width)
+        self.dropout = spec.dropout
+        self.score: Score = spec.score.build(head, head, spec.heads)
+        if self.score.by_slot:
+            raise UsageError(f"the score {spec.score.kind()!r} looks at a memory, not at the sequence itself")
+        self.positions: PairPositions = spec.positions.build(spec.heads, head)
+        # One matrix for queries, keys and values; the gain makes it three Glorot matrices side by side.
+        self.project = initialise(nn.Linear(width, 3 * width, bias=spec.bias), gain=2**-0.5)
+        self.out = initialise(nn.Linear(width, width, bias=spec.bias))
+
+    def start(self, batch: int, memory: Memory | None) -> State:
+        return None
+
+    def forward(
+        self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
+    ) -> tuple[Float[Tensor, "batch time out"], State]:
+        watch = watching(self)
+        query, keys, values = (split_heads(part, self.heads) for part in self.project(x).chunk(3, dim=-1))
+        query = self.positions.turn(query, timeline.position_now)
+        keys = self.positions.turn(keys, timeline.position_now)
+        if watch is not None:
+            query, keys, values = watch("queries", query), watch("keys", keys), watch("values", values)
+        keys = self.score.prepare(keys)
+        if state is not None:
+            keys = torch.cat((state.keys, keys), dim=2)
+            values = torch.cat((state.values, values), dim=2)
+        mask = timeline.mask
+        if self.radius is not None:
+            mask = masks.both(mask, masks.window(timeline.position_now, timeline.position, self.radius))
+        context = attend(
+            query,
+            keys,
+            values,
+            self.score,
+            mask,
+            self.positions.bias(query, timeline.position_now, timeline.position),
+            self.dropout if self.training else 0.0,
+            watch,
+        )
+        return self.out(join_heads(context)), Seen(keys, values)
+
+
+class MemoryAttentionSpec(HeadsSpec):
+    def build(self, width: int, memory_width: int | None) -> Mixer:
+        return MemoryAttention(self, width, required_memory_width(memory_width, "memory_attention"))
+
+
+class Remembered(NamedTuple):
+    """A memory as one attention sees it: computed once, looked at by every token."""
+
+    keys: Float[Tensor, "batch heads source prepared"]
+    values: Float[Tensor, "batch heads source width"]
+    real: Bool[Tensor, "batch source"]
+
+
+class MemoryAttention(Mixer):
+    looks_at = "memory"
+
+    def __init__(self, spec: MemoryAttentionSpec, width: int, memory_width: int) -> None:
+        super().__init__()
+        self.width, self.heads, self.dropout = width, spec.heads, spec.dropout
+        head = spec.head_width(width)
+        self.score: Score = spec.score.build(head, head, spec.heads)
+        self.query = initialise(nn.Linear(width, width, bias=spec.bias))
+        self.project = initialise(nn.Linear(memory_width, 2 * width, bias=spec.bias), gain=2**-0.5)
+        self.out = initialise(nn.Linear(width, width, bias=spec.bias))
+
+    def start(self, batch: int, memory: Memory | None) -> State:
+        states, real = required_memory(memory, "memory_attention")
+        keys, values = (split_heads(part, self.heads) for part in self.project(states).chunk(2, dim=-1))
+        return Remembered(self.score.prepare(keys), values, real)
+
+    def forward(
+        self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
+    ) -> tuple[Float[Tensor, "batch time out"], State]:
+        watch = watching(self)
+        query = split_heads(self.query(x), self.heads)
+        keys, values = state.keys, state.values
+        if watch is not None:
+            query, keys, values = watch("queries", query), watch("keys", keys), watch("values", values)
+        mask = None if bool(state.real.all()) else masks.padding(state.real)
+        dropout = self.dropout if self.training else 0.0
+        context = attend(query, keys, values, self.score, mask, None, dropout, watch)
+        return self.out(join_heads(context)), state
+
+
+def split_heads(x: Float[Tensor, "batch time width"], heads: int) -> Float[Tensor, "batch heads time head"]:
+    batch, time, _ = x.shape
+    return x.view(batch, time, heads, -1).transpose(1, 2)
+
+
+def join_heads(x: Float[Tensor, "batch heads time head"]) -> Float[Tensor, "batch time width"]:
+    return x.transpose(1, 2).flatten(2)

@@ -1,0 +1,164 @@
+"""Recurrent decoders that look at a memory at every step."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from pydantic import Field
+from torch import Tensor, nn
+
+from regard.core import masks
+from regard.core.sequences import Memory, Timeline
+from regard.core.state import State
+from regard.core.tape import Watch, watching
+from regard.mixers.mixer import Mixer, MixerSpec, required_memory, required_memory_width
+from regard.mixers.recurrent import Bridge
+from regard.parts.attend import attend
+from regard.parts.cells import Cell, CellSpec
+from regard.parts.pooling import MeanSpec, PoolingSpec
+from regard.parts.scores import AdditiveSpec, GeneralSpec, Score, ScoreSpec
+
+
+class Looking(NamedTuple):
+    """The cell's state, what was fed back, and the memory as the score sees it."""
+
+    cell: tuple[Tensor, ...]
+    fed: Float[Tensor, "batch fed"]
+    keys: Float[Tensor, "batch 1 source prepared"]
+    values: Float[Tensor, "batch 1 source memory"]
+    mask: Bool[Tensor, "batch 1 1 source"]
+
+    def look(
+        self, query: Float[Tensor, "batch width"], score: Score, watch: Watch | None
+    ) -> Float[Tensor, "batch memory"]:
+        """What ``query`` finds in the memory."""
+        found = attend(query[:, None, None], self.keys, self.values, score, self.mask, watch=watch)
+        return found[:, 0, 0]
+
+
+class AttentiveSpec(MixerSpec):
+    cell: CellSpec
+    bridge: PoolingSpec = MeanSpec()
+    """How the memory is summed up into the first state."""
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    """Of what is read out."""
+
+
+class Attentive(Mixer):
+    """What both orders of looking and stepping share."""
+
+    looks_at = "memory"
+
+    cell: Cell
+    score: Score
+    bridge: Bridge
+
+    def begin(self, memory: Memory, fed: int) -> Looking:
+        keys = self.score.prepare(memory.states[:, None])
+        first = self.bridge(memory)
+        empty = memory.states.new_zeros(memory.states.shape[0], fed)
+        return Looking(first, empty, keys, memory.states[:, None], masks.padding(memory.real))
+
+
+class LookThenStepSpec(AttentiveSpec):
+    score: ScoreSpec = AdditiveSpec()
+    readout: int = Field(gt=0)
+    """Width of the output."""
+
+    def build(self, width: int, memory_width: int | None) -> Mixer:
+        return LookThenStep(self, width, required_memory_width(memory_width, "look_then_step"))
+
+
+class LookThenStep(Attentive):
+    """c_t = look(s_{t−1}); s_t = cell([x_t; c_t], s_{t−1}); out = maxout(s_t, x_t, c_t) (Bahdanau 2015)."""
+
+    def __init__(self, spec: LookThenStepSpec, width: int, memory_width: int) -> None:
+        super().__init__()
+        self.input_width, self.width = width, spec.readout
+        self.cell = spec.cell.build(width + memory_width)
+        self.score = spec.score.build(spec.cell.width, memory_width)
+        self.bridge = Bridge(spec.bridge, memory_width, spec.cell.width, self.cell.tensors)
+        self.readout = nn.Linear(spec.cell.width + width + memory_width, 2 * spec.readout)
+        self.dropout = nn.Dropout(spec.dropout)
+
+    def start(self, batch: int, memory: Memory | None) -> State:
+        return self.begin(required_memory(memory, "look_then_step"), fed=0)
+
+    def forward(
+        self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
+    ) -> tuple[Float[Tensor, "batch time out"], State]:
+        watch, cell = watching(self), state.cell
+        of_input = self.cell.project(x, slice(0, self.input_width))
+        found, states = [], []
+        for t in range(x.shape[1]):
+            context = state.look(cell[0], self.score, watch)
+            gates = of_input[:, t] + self.cell.project(context, slice(self.input_width, None))
+            cell = keep_real(self.cell.step(gates, cell), cell, timeline.real_now[:, t])
+            found.append(context)
+            states.append(cell[0])
+        joined = torch.cat((torch.stack(states, 1), x, torch.stack(found, 1)), dim=-1)
+        pairs = self.readout(joined).unflatten(-1, (self.width, 2))
+        return self.dropout(pairs.amax(-1)), state._replace(cell=cell)
+
+
+class StepThenLookSpec(AttentiveSpec):
+    score: ScoreSpec = GeneralSpec()
+    feeding: bool = True
+    """Give the cell what was read out one step before (input feeding, Luong et al. 2015 §3.3)."""
+
+    def build(self, width: int, memory_width: int | None) -> Mixer:
+        return StepThenLook(self, width, required_memory_width(memory_width, "step_then_look"))
+
+
+class StepThenLook(Attentive):
+    """h_t = cell(x_t); c_t = look(h_t); h̃_t = tanh(W [c_t; h_t]) (Luong et al. 2015 eq. 5)."""
+
+    def __init__(self, spec: StepThenLookSpec, width: int, memory_width: int) -> None:
+        super().__init__()
+        self.input_width, self.width, self.feeding = width, spec.cell.width, spec.feeding
+        self.cell = spec.cell.build(width + (self.width if spec.feeding else 0))
+        self.score = spec.score.build(self.width, memory_width)
+        self.bridge = Bridge(spec.bridge, memory_width, self.width, self.cell.tensors)
+        self.combine = nn.Linear(memory_width + self.width, self.width)
+        self.dropout = nn.Dropout(spec.dropout)
+
+    def start(self, batch: int, memory: Memory | None) -> State:
+        return self.begin(required_memory(memory, "step_then_look"), fed=self.width if self.feeding else 0)
+
+    def forward(
+        self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
+    ) -> tuple[Float[Tensor, "batch time out"], State]:
+        if not self.feeding:
+            return self._at_once(x, timeline, state)
+        watch, cell, fed = watching(self), state.cell, state.fed
+        of_input = self.cell.project(x, slice(0, self.input_width))
+        outputs = []
+        for t in range(x.shape[1]):
+            real = timeline.real_now[:, t]
+            gates = of_input[:, t] + self.cell.project(fed, slice(self.input_width, None))
+            cell = keep_real(self.cell.step(gates, cell), cell, real)
+            context = state.look(cell[0], self.score, watch)
+            output = self.dropout(torch.tanh(self.combine(torch.cat((context, cell[0]), dim=-1))))
+            (fed,) = keep_real((output,), (fed,), real)
+            outputs.append(output)
+        return torch.stack(outputs, dim=1), state._replace(cell=cell, fed=fed)
+
+    def _at_once(
+        self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
+    ) -> tuple[Float[Tensor, "batch time out"], State]:
+        """Nothing is fed back: the cell runs fused over the whole sequence and all queries look together."""
+        hidden, cell = self.cell.run(x, state.cell, timeline.real_now)
+        found = attend(
+            hidden[:, None], state.keys, state.values, self.score, state.mask, watch=watching(self)
+        )
+        output = self.dropout(torch.tanh(self.combine(torch.cat((found[:, 0], hidden), dim=-1))))
+        return output, state._replace(cell=cell)
+
+
+def keep_real(
+    new: tuple[Tensor, ...], old: tuple[Tensor, ...], real: Bool[Tensor, "batch"]
+) -> tuple[Tensor, ...]:
+    """Rows that have ended keep their state."""
+    if bool(real.all()):
+        return new
+    return tuple(torch.where(real[:, None], n, o) for n, o in zip(new, old, strict=True))

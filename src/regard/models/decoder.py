@@ -1,0 +1,67 @@
+"""Tokens one after another: what a language model is, and the second half of a translator."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.core import masks
+from regard.core.errors import UsageError
+from regard.core.sequences import Memory, Past, Timeline, Tokens
+from regard.core.spec import Spec
+from regard.core.state import State
+from regard.heads.vocabulary import VocabularySpec
+from regard.parts.embeddings import EmbeddingSpec
+from regard.stacks.stack import StackSpec
+
+
+class DecoderSpec(Spec):
+    embedding: EmbeddingSpec
+    stack: StackSpec
+    head: VocabularySpec = VocabularySpec()
+
+    def build(self, vocabulary: int, memory_width: int | None, tied: bool) -> "Decoder":
+        return Decoder(self, vocabulary, memory_width, tied)
+
+
+class DecoderState(NamedTuple):
+    past: Past
+    layers: State
+
+
+class Decoder(nn.Module):
+    """No position sees a later one, so a sequence may be read whole or token by token."""
+
+    def __init__(self, spec: DecoderSpec, vocabulary: int, memory_width: int | None, tied: bool) -> None:
+        super().__init__()
+        self.embedding = spec.embedding.build(vocabulary)
+        self.stack = spec.stack.build(self.embedding.width, memory_width)
+        if not self.stack.causal:
+            raise UsageError("a decoder may not look ahead: one of its mixers reads in both directions")
+        self.head = spec.head.build(self.stack.width, vocabulary, self.embedding.tokens if tied else None)
+
+    def start(self, batch: int, memory: Memory | None) -> DecoderState:
+        none = torch.zeros(batch, 0, dtype=torch.long, device=self.embedding.tokens.weight.device)
+        return DecoderState(Past(none.bool(), none), self.stack.start(batch, memory))
+
+    def read(
+        self, tokens: Tokens, state: DecoderState
+    ) -> tuple[Float[Tensor, "batch time width"], DecoderState]:
+        """Take in the next tokens, however many."""
+        timeline = Timeline.follow(state.past, tokens.real, masks.causal)
+        x = self.embedding(tokens.ids, timeline.position_now)
+        x, layers = self.stack(x, timeline, state.layers)
+        return x, DecoderState(timeline.past, layers)
+
+    def predict(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows vocabulary"]:
+        """Logits of the token that follows."""
+        logits: Tensor = self.head(x)
+        return logits
+
+    def step(
+        self, tokens: Int[Tensor, "rows"], state: DecoderState
+    ) -> tuple[Float[Tensor, "rows vocabulary"], DecoderState]:
+        """Log-probabilities after one more token: all that a search knows of a model."""
+        x, state = self.read(Tokens.whole(tokens[:, None]), state)
+        return self.predict(x[:, -1]).log_softmax(-1), state

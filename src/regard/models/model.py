@@ -1,0 +1,18 @@
+"""The family of wirings."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from torch import nn
+
+from regard.core.spec import Spec
+
+
+class ModelSpec(Spec):
+    kinds: ClassVar[dict[str, str]] = {
+        "sequence_to_sequence": "regard.models.sequence_to_sequence:SequenceToSequenceSpec",
+    }
+
+    def build(self, sizes: Mapping[str, int]) -> nn.Module:
+        """``sizes`` of the vocabularies, by the name of the field they belong to."""
+        raise NotImplementedError

@@ -1,0 +1,59 @@
+"""Encoder and decoder together: p(y|x) = Π p(y_t | y_<t, x). Any encoder goes with any decoder."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.core.errors import UsageError
+from regard.core.sequences import Memory, Tokens
+from regard.models.decoder import DecoderSpec, DecoderState
+from regard.models.encoder import EncoderSpec
+from regard.models.model import ModelSpec
+
+
+class SequenceToSequenceSpec(ModelSpec):
+    encoder: EncoderSpec
+    decoder: DecoderSpec
+    tie: Literal["none", "target", "all"] = "none"
+    """One matrix for the decoder's input and output, or for the encoder's input as well."""
+
+    def build(self, sizes: Mapping[str, int]) -> "SequenceToSequence":
+        return SequenceToSequence(self, sizes["source"], sizes["target"])
+
+
+class SequenceToSequence(nn.Module):
+    def __init__(self, spec: SequenceToSequenceSpec, source_vocabulary: int, target_vocabulary: int) -> None:
+        super().__init__()
+        self.encoder = spec.encoder.build(source_vocabulary)
+        self.decoder = spec.decoder.build(target_vocabulary, self.encoder.width, tied=spec.tie != "none")
+        if spec.tie == "all":
+            self._share_source_embedding()
+
+    def _share_source_embedding(self) -> None:
+        source, target = self.encoder.embedding.tokens, self.decoder.embedding.tokens
+        if source.weight.shape != target.weight.shape:
+            raise UsageError(
+                "tie=all needs one vocabulary and one width on both sides (data.joint=true): source has "
+                f"{tuple(source.weight.shape)}, target {tuple(target.weight.shape)}"
+            )
+        source.weight = target.weight
+
+    def start(self, source: Tokens) -> DecoderState:
+        """Read the source; what the decoder knows before its first token."""
+        memory: Memory = self.encoder(source)
+        return self.decoder.start(len(source.ids), memory)
+
+    def read(
+        self, tokens: Tokens, state: DecoderState
+    ) -> tuple[Float[Tensor, "batch time width"], DecoderState]:
+        return self.decoder.read(tokens, state)
+
+    def predict(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows vocabulary"]:
+        return self.decoder.predict(x)
+
+    def step(
+        self, tokens: Int[Tensor, "rows"], state: DecoderState
+    ) -> tuple[Float[Tensor, "rows vocabulary"], DecoderState]:
+        return self.decoder.step(tokens, state)

@@ -1,0 +1,68 @@
+"""Predict the next token: J = −Σ log p(y_t | y_<t, x), with label smoothing (Szegedy et al. 2016 §7)."""
+
+from typing import Protocol, cast, runtime_checkable
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from pydantic import Field
+from torch import Tensor, nn
+
+from regard.core.sequences import Tokens
+from regard.core.state import State
+from regard.objectives.forcing import ForcingSpec, Reader, TeacherForcingSpec
+from regard.objectives.objective import Objective, ObjectiveSpec, Outcome, Progress
+
+
+@runtime_checkable
+class Generator(Reader, Protocol):
+    """A model that continues a target sequence given a source."""
+
+    def start(self, source: Tokens) -> State: ...
+
+
+@runtime_checkable
+class PairLike(Protocol):
+    @property
+    def source(self) -> Tokens: ...
+    @property
+    def target(self) -> Tokens: ...
+
+
+class NextTokenSpec(ObjectiveSpec):
+    smoothing: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the probability spread over the whole vocabulary."""
+    forcing: ForcingSpec = TeacherForcingSpec()
+
+    def build(self) -> Objective:
+        return NextToken(self)
+
+
+class NextToken(Objective):
+    def __init__(self, spec: NextTokenSpec) -> None:
+        self.smoothing = spec.smoothing
+        self.forcing = spec.forcing.build()
+
+    def __call__(self, model: nn.Module, batch: PairLike, progress: Progress) -> Outcome:
+        generator = cast(Generator, model)
+        given, wanted = shifted(batch.target)
+        hidden = self.forcing(generator, given, generator.start(batch.source), progress)
+        # Only real positions reach the output layer, the widest of all.
+        logits = generator.predict(hidden[wanted.real])
+        targets = wanted.ids[wanted.real]
+        loss = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=self.smoothing)
+        return Outcome(loss, len(targets), {"nll": float(plain_loss(logits, targets, loss, self.smoothing))})
+
+
+def plain_loss(
+    logits: Float[Tensor, "tokens vocabulary"], targets: Tensor, loss: Tensor, smoothing: float
+) -> Tensor:
+    """The loss without smoothing, for perplexity."""
+    if smoothing == 0:
+        return loss.detach()
+    return F.cross_entropy(logits.detach(), targets, reduction="sum")
+
+
+def shifted(target: Tokens) -> tuple[Tokens, Tokens]:
+    """What is given and what is wanted: [begin, y₁ … y_n] and [y₁ … y_n, end]."""
+    given = Tokens(target.ids[:, :-1], target.real[:, 1:])
+    return given, Tokens(target.ids[:, 1:], target.real[:, 1:])

@@ -1,0 +1,204 @@
+"""Recurrent cells: one step of memory, and the fused run over a whole sequence.
+
+``step`` is the readable formula and what attentive decoders call; ``run`` asks torch's fused kernel for the
+same numbers. ``project`` does the part that depends on inputs only, for many positions at once.
+"""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from regard.core.spec import Spec
+from regard.core.state import State, map_tensors
+
+
+class Cell(nn.Module, ABC):
+    """State is a tuple of (batch, width) tensors, the first of which is the output."""
+
+    width: int
+    tensors: int
+    """How many tensors a state has."""
+
+    def start(self, batch: int) -> tuple[Tensor, ...]:
+        like = next(self.parameters())
+        return tuple(like.new_zeros(batch, self.width) for _ in range(self.tensors))
+
+    @abstractmethod
+    def project(
+        self, x: Float[Tensor, "*rows input"], columns: slice = slice(None)
+    ) -> Float[Tensor, "*rows gates"]:
+        """What inputs add to the gates. ``columns`` says which part of the input ``x`` is."""
+
+    @abstractmethod
+    def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Tensor, ...]:
+        """The next state."""
+
+    def run(
+        self,
+        x: Float[Tensor, "batch time input"],
+        state: State,
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> tuple[Float[Tensor, "batch time width"], State]:
+        """Outputs at every position and the state after the last real one (None: all are real)."""
+        projected, outputs = self.project(x), []
+        for t in range(x.shape[1]):
+            following = self.step(projected[:, t], state)
+            if real is not None:
+                here = real[:, t, None]
+                following = tuple(torch.where(here, n, o) for n, o in zip(following, state, strict=True))
+            state = following
+            outputs.append(state[0])
+        y = torch.stack(outputs, dim=1) if outputs else x.new_zeros(x.shape[0], 0, self.width)
+        return y, state
+
+
+class FusedCell(Cell):
+    """A cell whose run is one of torch's own recurrent layers."""
+
+    def __init__(self, fused: nn.RNNBase, tensors: int) -> None:
+        super().__init__()
+        self.fused, self.width, self.tensors = fused, fused.hidden_size, tensors
+
+    @property
+    def weights(self) -> list[nn.Parameter]:
+        """Of inputs, of the state, and the biases of both."""
+        return self.fused.all_weights[0]
+
+    def project(
+        self, x: Float[Tensor, "*rows input"], columns: slice = slice(None)
+    ) -> Float[Tensor, "*rows gates"]:
+        return F.linear(x, self.weights[0][:, columns])
+
+    def run(
+        self,
+        x: Float[Tensor, "batch time input"],
+        state: State,
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> tuple[Float[Tensor, "batch time width"], State]:
+        time_first = map_tensors(lambda tensor: tensor[None], state)
+        given = time_first if self.tensors > 1 else time_first[0]
+        if real is None or bool(real.all()):
+            y, after = self.fused(x, given)
+        else:
+            # Packed, each row stops at its own end; torch wants at least one step of every row.
+            lengths = real.sum(1)
+            packed = pack_padded_sequence(
+                x, lengths.clamp_min(1).cpu(), batch_first=True, enforce_sorted=False
+            )
+            packed_y, after = self.fused(packed, given)
+            y, _ = pad_packed_sequence(packed_y, batch_first=True, total_length=x.shape[1])
+        final = tuple(t[0] for t in after) if self.tensors > 1 else (after[0],)
+        if real is not None:
+            began = real.any(1, keepdim=True)
+            final = tuple(torch.where(began, new, old) for new, old in zip(final, state, strict=True))
+        return y, final
+
+
+class Elman(FusedCell):
+    """h_t = φ(U x_t + W h_{t−1} + b) (Elman 1990)."""
+
+    def __init__(self, input_width: int, width: int, activation: Literal["tanh", "relu"]) -> None:
+        super().__init__(nn.RNN(input_width, width, nonlinearity=activation, batch_first=True), tensors=1)
+        self.activation = torch.tanh if activation == "tanh" else torch.relu
+
+    def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Tensor, ...]:
+        _, of_state, input_bias, state_bias = self.weights
+        return (self.activation(projected + input_bias + F.linear(state[0], of_state, state_bias)),)
+
+
+class LongShortTerm(FusedCell):
+    """i, f, o = σ(…), c = f c + i tanh(…), h = o tanh(c) (Hochreiter and Schmidhuber 1997; Gers 2000)."""
+
+    def __init__(self, input_width: int, width: int) -> None:
+        super().__init__(nn.LSTM(input_width, width, batch_first=True), tensors=2)
+        # A forget gate that is open at first lets gradients through (Jozefowicz et al. 2015).
+        with torch.no_grad():
+            self.weights[2][width : 2 * width] = 1.0
+
+    def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Tensor, ...]:
+        (_, of_state, input_bias, state_bias), (h, c) = self.weights, state
+        gates = projected + input_bias + F.linear(h, of_state, state_bias)
+        i, f, g, o = gates.chunk(4, dim=-1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        return o.sigmoid() * c.tanh(), c
+
+
+class Gated(FusedCell):
+    """h = (1−z) n + z h, n = tanh(W x + r (U h)) (Cho et al. 2014)."""
+
+    def __init__(self, input_width: int, width: int) -> None:
+        super().__init__(nn.GRU(input_width, width, batch_first=True), tensors=1)
+
+    def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Tensor, ...]:
+        (_, of_state, input_bias, state_bias), h = self.weights, state[0]
+        xr, xz, xn = (projected + input_bias).chunk(3, dim=-1)
+        hr, hz, hn = F.linear(h, of_state, state_bias).chunk(3, dim=-1)
+        r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()
+        n = torch.tanh(xn + r * hn)
+        return (n + z * (h - n),)
+
+
+class Peephole(Cell):
+    """An LSTM whose gates also see the cell: W_ci, W_cf on c_{t−1}, W_co on c_t (Gers et al. 2002)."""
+
+    def __init__(self, input_width: int, width: int) -> None:
+        super().__init__()
+        self.width, self.tensors = width, 2
+        self.inputs = nn.Linear(input_width, 4 * width, bias=False)
+        self.recurrent = nn.Linear(width, 4 * width)
+        self.peep = nn.Parameter(torch.empty(3, width).uniform_(-1, 1) * width**-0.5)
+        with torch.no_grad():
+            self.recurrent.bias[width : 2 * width] = 1.0
+
+    def project(
+        self, x: Float[Tensor, "*rows input"], columns: slice = slice(None)
+    ) -> Float[Tensor, "*rows gates"]:
+        return F.linear(x, self.inputs.weight[:, columns])
+
+    def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Tensor, ...]:
+        h, c = state
+        i, f, g, o = (projected + self.recurrent(h)).chunk(4, dim=-1)
+        peep_i, peep_f, peep_o = self.peep
+        c_new = (f + peep_f * c).sigmoid() * c + (i + peep_i * c).sigmoid() * g.tanh()
+        return (o + peep_o * c_new).sigmoid() * c_new.tanh(), c_new
+
+
+class CellSpec(Spec):
+    kinds: ClassVar[dict[str, str]] = {
+        "rnn": "regard.parts.cells:ElmanSpec",
+        "lstm": "regard.parts.cells:LongShortTermSpec",
+        "gru": "regard.parts.cells:GatedSpec",
+        "peephole": "regard.parts.cells:PeepholeSpec",
+    }
+    width: int = Field(gt=0)
+
+    def build(self, input_width: int) -> Cell:
+        raise NotImplementedError
+
+
+class ElmanSpec(CellSpec):
+    activation: Literal["tanh", "relu"] = "tanh"
+
+    def build(self, input_width: int) -> Cell:
+        return Elman(input_width, self.width, self.activation)
+
+
+class LongShortTermSpec(CellSpec):
+    def build(self, input_width: int) -> Cell:
+        return LongShortTerm(input_width, self.width)
+
+
+class GatedSpec(CellSpec):
+    def build(self, input_width: int) -> Cell:
+        return Gated(input_width, self.width)
+
+
+class PeepholeSpec(CellSpec):
+    def build(self, input_width: int) -> Cell:
+        return Peephole(input_width, self.width)

@@ -1,0 +1,220 @@
+"""Where a token stands: added to the input (sinusoidal, learned) or felt inside attention (the rest).
+
+All take positions as integers, so that padding, carried state and packed sequences need no special case.
+"""
+
+import math
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from pydantic import Field
+from torch import Tensor, nn
+
+from regard.core.errors import UsageError
+from regard.core.spec import Spec
+
+# ---------------------------------------------------------------- added to the input
+
+
+class PositionSpec(Spec):
+    """A module from positions to vectors, or None for no positions at all."""
+
+    kinds: ClassVar[dict[str, str]] = {
+        "none": "regard.parts.positions:NoPositionSpec",
+        "sinusoidal": "regard.parts.positions:SinusoidalSpec",
+        "learned": "regard.parts.positions:LearnedSpec",
+    }
+
+    def build(self, width: int) -> nn.Module | None:
+        raise NotImplementedError
+
+
+class NoPositionSpec(PositionSpec):
+    def build(self, width: int) -> nn.Module | None:
+        return None
+
+
+class Sinusoidal(nn.Module):
+    """sin(pos/10000^(2i/d)) at 2i, cos of the same at 2i+1 (Vaswani et al. 2017 §3.5)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.register_buffer("frequency", frequencies(width), persistent=False)
+        self.frequency: Tensor
+        self.width = width
+
+    def forward(self, position: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time width"]:
+        angle = position[..., None] * self.frequency
+        return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2)[..., : self.width]
+
+
+class SinusoidalSpec(PositionSpec):
+    def build(self, width: int) -> nn.Module | None:
+        return Sinusoidal(width)
+
+
+class Learned(nn.Module):
+    """One trained vector per position; there is none beyond the last."""
+
+    def __init__(self, longest: int, width: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(longest, width)
+        nn.init.normal_(self.table.weight, std=width**-0.5)
+
+    def forward(self, position: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time width"]:
+        longest, last = self.table.num_embeddings, int(position.max()) if position.numel() else 0
+        if last >= longest:
+            raise UsageError(f"an input of {last + 1} tokens, but this model has learned {longest} positions")
+        embedded: Tensor = self.table(position)
+        return embedded
+
+
+class LearnedSpec(PositionSpec):
+    longest: int = Field(default=512, gt=0)
+    """Number of positions; longer inputs are refused."""
+
+    def build(self, width: int) -> nn.Module | None:
+        return Learned(self.longest, width)
+
+
+def frequencies(width: int, base: float = 10_000.0) -> Float[Tensor, "half"]:
+    """1/base^(2i/d) for i = 0 … ⌈d/2⌉−1."""
+    return torch.exp(torch.arange(0, width, 2).float() * (-math.log(base) / width))
+
+
+# ---------------------------------------------------------------- felt inside attention
+
+
+class PairPositions(nn.Module):
+    """Positions as attention feels them: queries and keys may be turned, scores may get a bias."""
+
+    def turn(
+        self, x: Float[Tensor, "batch heads time width"], position: Int[Tensor, "batch time"]
+    ) -> Float[Tensor, "batch heads time width"]:
+        return x
+
+    def bias(
+        self,
+        query: Float[Tensor, "batch heads query width"],
+        query_position: Int[Tensor, "batch query"],
+        key_position: Int[Tensor, "batch key"],
+    ) -> Float[Tensor, "#batch heads query key"] | None:
+        return None
+
+
+class PairPositionSpec(Spec):
+    kinds: ClassVar[dict[str, str]] = {
+        "none": "regard.parts.positions:NoPairPositionSpec",
+        "rotary": "regard.parts.positions:RotarySpec",
+        "relative": "regard.parts.positions:RelativeSpec",
+        "buckets": "regard.parts.positions:BucketsSpec",
+    }
+
+    def build(self, heads: int, width: int) -> PairPositions:
+        raise NotImplementedError
+
+
+class NoPairPositionSpec(PairPositionSpec):
+    def build(self, heads: int, width: int) -> PairPositions:
+        return PairPositions()
+
+
+class Rotary(PairPositions):
+    """Turn pairs of coordinates by an angle that grows with position (Su et al. 2021 eq. 34)."""
+
+    def __init__(self, width: int, base: float) -> None:
+        super().__init__()
+        self.register_buffer("frequency", frequencies(width, base), persistent=False)
+        self.frequency: Tensor
+
+    def turn(
+        self, x: Float[Tensor, "batch heads time width"], position: Int[Tensor, "batch time"]
+    ) -> Float[Tensor, "batch heads time width"]:
+        angle = position[:, None, :, None] * self.frequency
+        sin, cos = angle.sin(), angle.cos()
+        even, odd = x[..., 0::2], x[..., 1::2]
+        return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
+
+
+class RotarySpec(PairPositionSpec):
+    base: float = Field(default=10_000.0, gt=1)
+
+    def build(self, heads: int, width: int) -> PairPositions:
+        if width % 2:
+            raise UsageError(f"rotary positions turn pairs of coordinates: a head of width {width} is odd")
+        return Rotary(width, self.base)
+
+
+class Relative(PairPositions):
+    """A trained vector per clipped distance, compared with the query (Shaw et al. 2018 eq. 4, 5)."""
+
+    def __init__(self, width: int, farthest: int) -> None:
+        super().__init__()
+        self.farthest = farthest
+        self.table = nn.Parameter(torch.empty(2 * farthest + 1, width))
+        nn.init.xavier_uniform_(self.table)
+
+    def bias(
+        self,
+        query: Float[Tensor, "batch heads query width"],
+        query_position: Int[Tensor, "batch query"],
+        key_position: Int[Tensor, "batch key"],
+    ) -> Float[Tensor, "#batch heads query key"] | None:
+        distance = key_position[:, None, :] - query_position[:, :, None]
+        index = distance.clamp(-self.farthest, self.farthest) + self.farthest
+        by_distance: Tensor = query @ self.table.T * float(query.shape[-1]) ** -0.5
+        heads = query.shape[1]
+        return by_distance.gather(-1, index[:, None].expand(-1, heads, -1, -1))
+
+
+class RelativeSpec(PairPositionSpec):
+    farthest: int = Field(default=16, gt=0)
+    """Distances beyond this are treated alike."""
+
+    def build(self, heads: int, width: int) -> PairPositions:
+        return Relative(width, self.farthest)
+
+
+class Buckets(PairPositions):
+    """A bias per head and distance bucket, exact when near, logarithmic when far (Raffel et al. 2020)."""
+
+    def __init__(self, heads: int, buckets: int, farthest: int, two_sided: bool) -> None:
+        super().__init__()
+        self.buckets, self.farthest, self.two_sided = buckets, farthest, two_sided
+        self.table = nn.Embedding(buckets, heads)
+        nn.init.normal_(self.table.weight, std=0.1)
+
+    def bucket(self, distance: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
+        """``distance`` is key minus query position."""
+        count, offset = self.buckets, torch.zeros_like(distance)
+        if self.two_sided:
+            count //= 2
+            offset = (distance > 0).long() * count
+            distance = distance.abs()
+        else:
+            distance = (-distance).clamp_min(0)
+        exact = count // 2
+        ratio = (distance.clamp_min(1).float() / exact).log() / math.log(self.farthest / exact)
+        far = (exact + (ratio * (count - exact)).long()).clamp_max(count - 1)
+        return offset + torch.where(distance < exact, distance, far)
+
+    def bias(
+        self,
+        query: Float[Tensor, "batch heads query width"],
+        query_position: Int[Tensor, "batch query"],
+        key_position: Int[Tensor, "batch key"],
+    ) -> Float[Tensor, "#batch heads query key"] | None:
+        distance = key_position[:, None, :] - query_position[:, :, None]
+        biases: Tensor = self.table(self.bucket(distance))
+        return biases.permute(0, 3, 1, 2)
+
+
+class BucketsSpec(PairPositionSpec):
+    buckets: int = Field(default=32, ge=4, multiple_of=4)
+    farthest: int = Field(default=128, gt=0)
+    two_sided: bool = True
+    """Tell before from after; False in a decoder, which sees no after."""
+
+    def build(self, heads: int, width: int) -> PairPositions:
+        return Buckets(heads, self.buckets, self.farthest, self.two_sided)
