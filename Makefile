@@ -9,7 +9,7 @@ demo: $(STAMP)            ## train on the embedded date corpus, show answers and
 	$(BIN)/regard demo
 
 test: $(STAMP) check      ## every check and test (under 12 minutes on 2 cores)
-	$(BIN)/python -m pytest -m "not slow" -n 2
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 check: $(STAMP)           ## format, lint, layers, types
 	$(BIN)/ruff format --check src tests benchmarks

@@ -62,7 +62,8 @@ class Past(NamedTuple):
 class Timeline(NamedTuple):
     """The time axis as a mixer sees it: all tokens so far, of which the last ``queries`` are at hand.
 
-    Positions count real tokens only, so padding inside a row moves nothing.
+    Positions count real tokens only, so padding inside a row moves nothing; padding itself stands where the
+    last real token before it does.
     """
 
     real: Bool[Tensor, "batch key"]
@@ -78,16 +79,16 @@ class Timeline(NamedTuple):
         visibility: Visibility | None = None,
     ) -> "Timeline":
         """Put new tokens after ``past``. ``visibility`` may forbid only later positions; None: nothing."""
-        position = (real.cumsum(1) - 1).clamp_min(0)
+        queries = real.shape[1]
+        before = 0 if past is None else past.real.sum(1, keepdim=True)
+        now = position = (before + real.cumsum(1) - 1).clamp_min(0)
         if past is not None:
-            position = position + past.real.sum(1, keepdim=True)
             real = torch.cat((past.real, real), dim=1)
-            position = torch.cat((past.position, position), dim=1)
-        queries = position.shape[1] - (0 if past is None else past.position.shape[1])
+            position = torch.cat((past.position, now), dim=1)
         mask = None if bool(real.all()) else masks.padding(real)
         # A single newest token sees all that came before it: nothing to forbid.
         if visibility is not None and (queries > 1 or mask is not None):
-            mask = masks.both(mask, visibility(position[:, -queries:], position))
+            mask = masks.both(mask, visibility(now, position))
         return cls(real, position, queries, mask)
 
     @property
@@ -96,8 +97,8 @@ class Timeline(NamedTuple):
 
     @property
     def real_now(self) -> Bool[Tensor, "batch query"]:
-        return self.real[:, -self.queries :]
+        return self.real[:, self.real.shape[1] - self.queries :]
 
     @property
     def position_now(self) -> Int[Tensor, "batch query"]:
-        return self.position[:, -self.queries :]
+        return self.position[:, self.position.shape[1] - self.queries :]

@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -20,7 +20,8 @@ from pydantic_core import ErrorDetails
 
 from regard.core.errors import UsageError, nearest
 
-Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+Plain: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
+"""What JSON can say. Not written as containing itself: checkers at run time do not follow that."""
 
 S = TypeVar("S", bound="Spec")
 
@@ -74,7 +75,7 @@ class Spec(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            lines = [_explain(cls, detail) for detail in error.errors()]
+            lines = [_explain(cls, values, detail) for detail in _innermost(error.errors())]
             raise UsageError(f"{where}: " + "; ".join(lines)) from None
 
     def to_json(self) -> str:
@@ -82,7 +83,11 @@ class Spec(BaseModel):
 
     @classmethod
     def from_json(cls: type[S], text: str, where: str = "spec") -> S:
-        return cls.from_dict(json.loads(text), where)
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise UsageError(f"{where}: not valid JSON: {error}") from None
+        return cls.from_dict(_mapping(values, where), where)
 
     def to_yaml(self) -> str:
         return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
@@ -93,9 +98,7 @@ class Spec(BaseModel):
             values = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise UsageError(f"{where}: not valid YAML: {error}") from None
-        if not isinstance(values, Mapping):
-            raise UsageError(f"{where}: expected a mapping of fields, got {values!r}")
-        return cls.from_dict(values, where)
+        return cls.from_dict(_mapping(values, where), where)
 
     def digest(self) -> str:
         """A short name for exactly this spec."""
@@ -104,7 +107,7 @@ class Spec(BaseModel):
 
     def override(self: S, assignments: Sequence[str]) -> S:
         """Apply ``a.b=value`` assignments; values are read as YAML, paths must exist."""
-        values = self.to_dict()
+        values, switched = self.to_dict(), list[Plain]()
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
             if not equals:
@@ -113,7 +116,7 @@ class Spec(BaseModel):
                 value = yaml.safe_load(text)
             except yaml.YAMLError as error:
                 raise UsageError(f"--set {path}: cannot read {text!r}: {error}") from None
-            _assign(values, path.strip(), value)
+            _assign(values, path.strip(), value, switched)
         return type(self).from_dict(values, where="--set " + " ".join(assignments))
 
     def paths(self) -> dict[str, Plain]:
@@ -126,6 +129,12 @@ def diff(left: Spec, right: Spec) -> list[tuple[str, Plain, Plain]]:
     a, b = left.paths(), right.paths()
     keys = list(a) + [key for key in b if key not in a]
     return [(key, a.get(key), b.get(key)) for key in keys if a.get(key) != b.get(key)]
+
+
+def _mapping(values: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(values, Mapping):
+        raise UsageError(f"{where}: expected a mapping of fields, got {values!r}")
+    return values
 
 
 def _family_of(cls: type[Spec]) -> type[Spec] | None:
@@ -171,11 +180,14 @@ def _leaves(value: Plain, path: str = "") -> Iterator[tuple[str, Plain]]:
         yield from _leaves(item, f"{path}.{key}" if path else key)
 
 
-def _assign(values: dict[str, Plain], path: str, value: Plain) -> None:
+def _assign(values: dict[str, Plain], path: str, value: Plain, switched: list[Plain]) -> None:
+    """Put ``value`` at ``path``. ``switched`` collects parts whose kind was changed on the way."""
     keys = path.split(".")
     holder: Plain = values
     for depth, key in enumerate(keys):
         known = dict(_children(holder))
+        if depth == len(keys) - 1 and any(holder is part for part in switched):
+            break  # the fields of the new kind are not written out yet; validation knows them
         if key not in known:
             before = ".".join(keys[:depth])
             options = [f"{before}.{k}" if before else k for k in known]
@@ -192,6 +204,7 @@ def _assign(values: dict[str, Plain], path: str, value: Plain) -> None:
         if last == "kind" and value != holder["kind"]:
             # Another part: its own defaults, not the old part's fields.
             holder.clear()
+            switched.append(holder)
         holder[last] = value
 
 
@@ -202,13 +215,51 @@ def _children(value: Plain) -> Iterator[tuple[str, Plain]]:
         yield from ((str(i), item) for i, item in enumerate(value))
 
 
-def _explain(cls: type[Spec], detail: ErrorDetails) -> str:
+def _innermost(details: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Without the echoes: a list that holds a bad item is itself reported as one item short."""
+    places = [detail["loc"] for detail in details]
+
+    def holds_another(loc: tuple[int | str, ...]) -> bool:
+        return any(len(place) > len(loc) and place[: len(loc)] == loc for place in places)
+
+    return [detail for detail in details if not holds_another(detail["loc"])]
+
+
+def _explain(cls: type[Spec], values: Any, detail: ErrorDetails) -> str:
     path = ".".join(str(part) for part in detail["loc"])
     given = detail["input"]
     if detail["type"] == "extra_forbidden":
-        return f"there is no field {path!r}{nearest(str(detail['loc'][-1]), cls.model_fields)}"
+        *parents, name = detail["loc"]
+        return f"there is no field {path!r}{nearest(str(name), _fields_at(cls, values, parents))}"
     if detail["type"] == "missing":
         return f"{path}: missing"
     message = detail["msg"].removeprefix("Value error, ")
-    shown = repr(given) if not isinstance(given, Mapping) else "this mapping"
-    return f"{path}: got {shown}: {message}" if path else message
+    shown = "" if isinstance(given, Mapping) else f"got {given!r}: "
+    return f"{path}: {shown}{message}" if path else message
+
+
+def _fields_at(cls: type[Spec], values: Any, loc: Sequence[int | str]) -> list[str]:
+    """The fields that the spec at ``loc`` has, ``values`` being what was given for the whole."""
+    chosen: type[Spec] | None = _chosen(cls, values)
+    for part in loc:
+        if isinstance(part, str):
+            field = chosen.model_fields.get(part) if chosen is not None else None
+            chosen = None if field is None else _spec_in(field.annotation)
+        if chosen is None:
+            return []
+        values = values[part]
+        chosen = _chosen(chosen, values)
+    return [] if chosen is None else list(chosen.model_fields)
+
+
+def _chosen(cls: type[Spec], values: Any) -> type[Spec]:
+    if "kinds" in cls.__dict__ and isinstance(values, Mapping) and "kind" in values:
+        return _class_of_kind(cls, str(values["kind"]))
+    return cls
+
+
+def _spec_in(annotation: Any) -> type[Spec] | None:
+    """The spec a field may hold, alone, as an option or in a list."""
+    if isinstance(annotation, type) and issubclass(annotation, Spec):
+        return annotation
+    return next((found for inner in get_args(annotation) if (found := _spec_in(inner))), None)

@@ -40,6 +40,14 @@ class SequenceToSequence(nn.Module):
             )
         source.weight = target.weight
 
+    @property
+    def longest_source(self) -> int | None:
+        return self.encoder.embedding.longest
+
+    @property
+    def longest_target(self) -> int | None:
+        return self.decoder.embedding.longest
+
     def start(self, source: Tokens) -> DecoderState:
         """Read the source; what the decoder knows before its first token."""
         memory: Memory = self.encoder(source)

@@ -3,9 +3,8 @@
 from typing import Protocol, cast, runtime_checkable
 
 import torch.nn.functional as F
-from jaxtyping import Float
 from pydantic import Field
-from torch import Tensor, nn
+from torch import nn
 
 from regard.core.sequences import Tokens
 from regard.core.state import State
@@ -36,6 +35,9 @@ class NextTokenSpec(ObjectiveSpec):
     def build(self) -> Objective:
         return NextToken(self)
 
+    def for_validation(self) -> ObjectiveSpec:
+        return NextTokenSpec()
+
 
 class NextToken(Objective):
     def __init__(self, spec: NextTokenSpec) -> None:
@@ -50,16 +52,7 @@ class NextToken(Objective):
         logits = generator.predict(hidden[wanted.real])
         targets = wanted.ids[wanted.real]
         loss = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=self.smoothing)
-        return Outcome(loss, len(targets), {"nll": float(plain_loss(logits, targets, loss, self.smoothing))})
-
-
-def plain_loss(
-    logits: Float[Tensor, "tokens vocabulary"], targets: Tensor, loss: Tensor, smoothing: float
-) -> Tensor:
-    """The loss without smoothing, for perplexity."""
-    if smoothing == 0:
-        return loss.detach()
-    return F.cross_entropy(logits.detach(), targets, reduction="sum")
+        return Outcome(loss, len(targets), {})
 
 
 def shifted(target: Tokens) -> tuple[Tokens, Tokens]:

@@ -81,7 +81,8 @@ class FusedCell(Cell):
         state: State,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> tuple[Float[Tensor, "batch time width"], State]:
-        time_first = map_tensors(lambda tensor: tensor[None], state)
+        # Accelerators' kernels take first states only in one piece.
+        time_first = map_tensors(lambda tensor: tensor[None].contiguous(), state)
         given = time_first if self.tensors > 1 else time_first[0]
         if real is None or bool(real.all()):
             y, after = self.fused(x, given)

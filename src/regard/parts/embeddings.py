@@ -33,6 +33,7 @@ class Embedding(nn.Module):
         self.tokens = nn.Embedding(vocabulary, spec.width)
         nn.init.normal_(self.tokens.weight, std=spec.width**-0.5)
         self.positions = spec.positions.build(spec.width)
+        self.longest = self.positions.longest if self.positions is not None else None
         self.segments = nn.Embedding(spec.segments, spec.width) if spec.segments else None
         self.norm = spec.norm.build(spec.width) if spec.norm else None
         self.dropout = nn.Dropout(spec.dropout)

@@ -17,8 +17,15 @@ from regard.core.spec import Spec
 # ---------------------------------------------------------------- added to the input
 
 
+class Positions(nn.Module):
+    """From positions to vectors."""
+
+    longest: int | None = None
+    """How many positions there are; None when there is no limit."""
+
+
 class PositionSpec(Spec):
-    """A module from positions to vectors, or None for no positions at all."""
+    """Builds ``Positions``, or None for no positions at all."""
 
     kinds: ClassVar[dict[str, str]] = {
         "none": "regard.parts.positions:NoPositionSpec",
@@ -26,16 +33,16 @@ class PositionSpec(Spec):
         "learned": "regard.parts.positions:LearnedSpec",
     }
 
-    def build(self, width: int) -> nn.Module | None:
+    def build(self, width: int) -> Positions | None:
         raise NotImplementedError
 
 
 class NoPositionSpec(PositionSpec):
-    def build(self, width: int) -> nn.Module | None:
+    def build(self, width: int) -> Positions | None:
         return None
 
 
-class Sinusoidal(nn.Module):
+class Sinusoidal(Positions):
     """sin(pos/10000^(2i/d)) at 2i, cos of the same at 2i+1 (Vaswani et al. 2017 §3.5)."""
 
     def __init__(self, width: int) -> None:
@@ -50,15 +57,16 @@ class Sinusoidal(nn.Module):
 
 
 class SinusoidalSpec(PositionSpec):
-    def build(self, width: int) -> nn.Module | None:
+    def build(self, width: int) -> Positions | None:
         return Sinusoidal(width)
 
 
-class Learned(nn.Module):
+class Learned(Positions):
     """One trained vector per position; there is none beyond the last."""
 
     def __init__(self, longest: int, width: int) -> None:
         super().__init__()
+        self.longest = longest
         self.table = nn.Embedding(longest, width)
         nn.init.normal_(self.table.weight, std=width**-0.5)
 
@@ -74,7 +82,7 @@ class LearnedSpec(PositionSpec):
     longest: int = Field(default=512, gt=0)
     """Number of positions; longer inputs are refused."""
 
-    def build(self, width: int) -> nn.Module | None:
+    def build(self, width: int) -> Positions | None:
         return Learned(self.longest, width)
 
 
@@ -217,4 +225,10 @@ class BucketsSpec(PairPositionSpec):
     """Tell before from after; False in a decoder, which sees no after."""
 
     def build(self, heads: int, width: int) -> PairPositions:
+        exact = self.buckets // (4 if self.two_sided else 2)
+        if self.farthest <= exact:
+            raise UsageError(
+                f"{self.buckets} buckets tell the first {exact} distances apart exactly: farthest must be "
+                f"beyond them, got {self.farthest}"
+            )
         return Buckets(heads, self.buckets, self.farthest, self.two_sided)

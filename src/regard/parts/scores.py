@@ -11,6 +11,7 @@ from typing import ClassVar
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
+from pydantic import Field
 from torch import Tensor, nn
 
 from regard.core.errors import UsageError
@@ -141,7 +142,7 @@ class Additive(Score):
 
 
 class AdditiveSpec(ScoreSpec):
-    hidden: int | None = None
+    hidden: int | None = Field(default=None, gt=0)
     """Width of the tanh layer; as wide as the query when not given."""
 
     def build(self, query_width: int, key_width: int, heads: int = 1) -> Score:
@@ -202,7 +203,7 @@ class Location(Score):
 
 
 class LocationSpec(ScoreSpec):
-    longest: int = 256
+    longest: int = Field(default=256, gt=0)
     """Source positions that can be told apart."""
 
     def build(self, query_width: int, key_width: int, heads: int = 1) -> Score:

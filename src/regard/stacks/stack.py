@@ -6,6 +6,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
+from regard.core.errors import UsageError
 from regard.core.sequences import Memory, Timeline
 from regard.core.spec import Spec
 from regard.core.state import State
@@ -66,6 +67,11 @@ class Stack(nn.Module):
             for number in range(block.repeat):
                 shared = block.shared and number > 0
                 layers.append(layers[-1] if shared else Layer(block, width, memory_width))
+                if block.shared and block.repeat > 1 and layers[-1].width != width:
+                    raise UsageError(
+                        "a shared layer is fed its own output and needs one width, but this one turns "
+                        f"{width} into {layers[-1].width}"
+                    )
                 width = layers[-1].width
         self.width = width
         self.causal = all(layer.causal for layer in layers)

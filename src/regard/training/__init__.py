@@ -1,1 +1,1 @@
-"""."""
+"""The one training loop: optimisation, checkpoints, run folders, metrics."""

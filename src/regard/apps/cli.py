@@ -1,0 +1,337 @@
+"""The command line. Every heavy import is inside the command that needs it: ``--help`` must be instant."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.core.errors import RegardError, UsageError
+
+if TYPE_CHECKING:
+    from regard.apps.session import Run
+    from regard.search.search import SearchSpec
+    from regard.tasks.answers import Answer
+
+app = typer.Typer(
+    help="Attention-era sequence models: train on a laptop, decode fast, see what the model looks at.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+)
+
+RunDir = Annotated[Path, typer.Argument(help="Run folder made by `regard train`.", show_default=False)]
+Data = Annotated[
+    str,
+    typer.Option(
+        help="TSV, CSV, JSONL, Parquet, two line-aligned files 'x.en,x.de' or 'x.{en,de}', a folder with "
+        "train/valid/test files, - for standard input, or dates|copy|reverse|sort.",
+        show_default=False,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one field of the spec; may be repeated."),
+]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …; the fastest there is by default.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+@app.command()
+def train(
+    recipe: Annotated[
+        str,
+        typer.Argument(help="A recipe (see `regard recipes`) or a spec in a .yaml file.", show_default=False),
+    ],
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Run folder; the same command resumes it.", show_default=False)],
+    valid: Annotated[str | None, typer.Option(help="Validation data; held out when not given.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Updates of the weights, in all.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Training time, in all.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same data, same run.")] = 1,
+    settings: Settings = None,
+    start_from: Annotated[
+        Path | None, typer.Option("--from", help="Start from the weights and vocabulary of another run.")
+    ] = None,
+    device: Device = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a recipe on a file of examples. The same command goes on where it stopped."""
+    from regard.apps.announcing import Announcements
+    from regard.apps.training import train as train_run
+    from regard.training.progress import progress
+
+    trained = train_run(
+        recipe,
+        data,
+        out,
+        valid=valid,
+        steps=steps,
+        minutes=minutes,
+        seed=seed,
+        settings=settings or (),
+        start_from=start_from,
+        device=device,
+        watchers=progress(quiet),
+        listener=None if quiet else Announcements(),
+    )
+    result = trained.result
+    if as_json:
+        print_json({"out": str(out), **result._asdict()})
+    else:
+        scores = ", ".join(f"{name} {value:.4g}" for name, value in result.scores.items())
+        print(
+            f"{out}: best weights from step {result.best_step} of {result.step} ({result.variant}): {scores}"
+        )
+
+
+@app.command()
+def run(
+    folder: RunDir,
+    file: Annotated[Path, typer.Argument(help="Lines to answer; standard input by default.")] = Path("-"),
+    beam: Annotated[int | None, typer.Option(help="Beam search with this many hypotheses.", min=1)] = None,
+    greedy: Annotated[bool, typer.Option("--greedy", help="Always the most probable token.")] = False,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw; see --set search.temperature=0.7.")] = False,
+    best: Annotated[int | None, typer.Option(help="Answers per line.", min=1)] = None,
+    prefix: Annotated[str, typer.Option(help="How every answer must begin.")] = "",
+    forbid: Annotated[
+        list[str] | None, typer.Option(help="A word no answer may contain; repeatable.")
+    ] = None,
+    require: Annotated[list[str] | None, typer.Option(help="A word every answer must contain.")] = None,
+    truncate: Annotated[bool, typer.Option("--truncate", help="Cut inputs that are too long.")] = False,
+    search_tree: Annotated[bool, typer.Option("--tree", help="Show the whole search.")] = False,
+    settings: Settings = None,
+    device: Device = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer every line of a file, in order."""
+    from regard.apps.session import WINDOW, load
+    from regard.data.lines import read_lines
+    from regard.tasks.transduction import Wishes
+
+    loaded = load(folder, device)
+    search = chosen_search(loaded, beam, greedy, sample, best, settings or [])
+    wishes = Wishes(prefix, tuple(forbid or ()), tuple(require or ()))
+    interactive = str(file) == "-" and sys.stdin.isatty()
+    lines = (line.text for line in read_lines(file))
+    answers = loaded.stream(
+        shown_progress(lines, hidden=interactive or not sys.stderr.isatty() or sys.stdout.isatty()),
+        search,
+        wishes,
+        truncate,
+        keep=search_tree,
+        window=1 if interactive else WINDOW,
+    )
+    for answer in answers:
+        print_answer(loaded, answer, as_json, search_tree)
+
+
+@app.command(name="eval")
+def evaluate(
+    folder: RunDir,
+    data: Data,
+    metric: Annotated[str | None, typer.Option(help="bleu, chrf, exact …; the recipe's by default.")] = None,
+    beam: Annotated[int | None, typer.Option(help="Beam search with this many hypotheses.", min=1)] = None,
+    greedy: Annotated[bool, typer.Option("--greedy", help="Always the most probable token.")] = False,
+    settings: Settings = None,
+    device: Device = None,
+    as_json: AsJson = False,
+) -> None:
+    """The task's metric on given data, with its signature."""
+    from regard.apps.examples import test_pairs
+    from regard.apps.session import load
+
+    loaded = load(folder, device)
+    search = chosen_search(loaded, beam, greedy, False, None, settings or [])
+    evaluation = loaded.evaluate(test_pairs(data), metric, search)
+    if as_json:
+        print_json(evaluation.to_dict())
+    else:
+        print(f"{evaluation.metric} {evaluation.value:.4f} on {evaluation.examples} examples")
+        print(evaluation.signature)
+
+
+@app.command()
+def score(
+    folder: RunDir,
+    data: Data,
+    truncate: Annotated[bool, typer.Option("--truncate", help="Cut inputs that are too long.")] = False,
+    device: Device = None,
+    as_json: AsJson = False,
+) -> None:
+    """Log-probability of given outputs: a number a line, or token by token with --json."""
+    from regard.apps.examples import test_pairs
+    from regard.apps.session import load
+
+    for scored in load(folder, device).score(test_pairs(data), truncate):
+        if as_json:
+            print_json(scored.to_dict())
+        else:
+            print(f"{scored.log_prob:.6f}")
+
+
+@app.command()
+def recipes(
+    name: Annotated[str | None, typer.Argument(help="Show this recipe's full spec.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The systems there are, or the whole spec of one."""
+    from regard.recipes.catalogue import RECIPES, recipe
+
+    if name is not None:
+        spec = recipe(name)
+        print(spec.to_json() if as_json else spec.to_yaml(), end="\n" if as_json else "")
+    elif as_json:
+        print_json({key: entry._asdict() for key, entry in RECIPES.items()})
+    else:
+        width = max(map(len, RECIPES))
+        for key, entry in RECIPES.items():
+            print(f"{key:<{width}}  {entry.summary} ({entry.paper})")
+
+
+@app.command()
+def diff(
+    left: Annotated[str, typer.Argument(help="A run folder, a recipe or a spec file.", show_default=False)],
+    right: Annotated[str, typer.Argument(help="Another.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """In which fields two runs, recipes or spec files differ."""
+    from regard.apps.examples import spec_of
+    from regard.core.spec import diff as differences
+
+    rows = differences(spec_of(left), spec_of(right))
+    if as_json:
+        print_json([{"field": path, "left": a, "right": b} for path, a, b in rows])
+    else:
+        for path, a, b in rows:
+            print(f"{path}: {json.dumps(a, ensure_ascii=False)} → {json.dumps(b, ensure_ascii=False)}")
+
+
+@app.command()
+def look(
+    folder: RunDir,
+    text: Annotated[list[str], typer.Option(help="What to look at; repeatable.", show_default=False)],
+    html: Annotated[Path, typer.Option(help="Write one self-contained page here.", show_default=False)],
+    target: Annotated[
+        list[str] | None, typer.Option(help="Look at this output instead of the model's own, in order.")
+    ] = None,
+    device: Device = None,
+) -> None:
+    """Where the model looked: every layer and head, in one HTML file."""
+    from regard.apps.session import load
+    from regard.inspection.page import look_page
+    from regard.training.durable import replace_file
+
+    if target and len(target) != len(text):
+        raise UsageError(f"{len(text)} --text but {len(target)} --target: give one for each, or none")
+    loaded = load(folder, device)
+    targets: list[str | None] = [*target] if target else [None] * len(text)
+    traces = [loaded.trace(source, wanted) for source, wanted in zip(text, targets, strict=True)]
+    replace_file(html, look_page(traces, title=f"regard · {folder.name}").encode())
+    print(html)
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """What this machine has, and whether anything is in the way."""
+    from regard.apps.doctor import examine
+
+    findings = examine()
+    if as_json:
+        print_json({finding.what: finding.value for finding in findings})
+    else:
+        for finding in findings:
+            print(f"{'ok ' if finding.good else '-- '} {finding.what}: {finding.value}")
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Run folder.")] = Path("runs/demo"),
+    seconds: Annotated[int, typer.Option(help="Training time.", min=1)] = 0,
+) -> None:
+    """Learn to read dates in forty languages, in two minutes, and show where the model looked."""
+    from regard.apps.demo import show
+
+    show(out, seconds)
+
+
+def chosen_search(
+    loaded: "Run", beam: int | None, greedy: bool, sample: bool, best: int | None, settings: list[str]
+) -> "SearchSpec":
+    """The run's own search, with what was asked for on the command line."""
+    if (beam is not None) + greedy + sample > 1:
+        raise UsageError("--beam, --greedy and --sample exclude one another: give one of them")
+    strays = [setting for setting in settings if not setting.startswith("search.")]
+    if strays:
+        raise UsageError(
+            f"--set {strays[0]}: a trained run can only change search.… (see `regard recipes NAME`)"
+        )
+    kind = "greedy" if greedy else "sampling" if sample else "beam" if beam is not None else None
+    spec = loaded.spec
+    if kind is not None and spec.search.kind() != kind:
+        spec = spec.override([f"search.kind={kind}"])
+    asked = {"search.size": beam, "search.best": best}
+    if best is not None and beam is None and kind is None and spec.search.kind() == "beam":
+        asked["search.size"] = max(best, spec.search.to_dict()["size"])  # type: ignore[type-var, assignment]
+    spec = spec.override([f"{key}={value}" for key, value in asked.items() if value is not None])
+    return spec.override(settings).search
+
+
+def print_answer(loaded: "Run", answer: "Answer", as_json: bool, tree: bool) -> None:
+    from regard.inspection.alignment import alignment
+    from regard.search.kept import draw
+
+    if not as_json:
+        texts = [candidate.text for candidate in answer.candidates] or [""]
+        print("\n".join(texts), flush=True)
+        if tree and answer.search is not None:
+            print(draw(answer.search, lambda token: loaded.target_tokenizer.pieces([token])[0]))
+        return
+    printed: dict[str, Any] = {"source": answer.source, "text": answer.text}
+    if answer.candidates:
+        best, *others = answer.candidates
+        printed |= best.to_dict() | {"source_pieces": answer.source_pieces}
+        printed["n_best"] = [candidate.to_dict() for candidate in answer.candidates] if others else []
+        found = alignment(loaded.trace(answer.source, best.text))
+        printed["alignment"] = None if found is None else found.round(4).tolist()
+        if answer.search is not None:
+            printed["search"] = answer.search.to_dict()
+    print_json(printed)
+
+
+def shown_progress(lines: Iterable[str], hidden: bool) -> Iterator[str]:
+    if hidden:
+        yield from lines
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(lines, description="answering", console=Console(stderr=True), total=None)
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False), flush=True)
+
+
+def main() -> None:
+    """Errors become one clear line on stderr and an exit code; results go to stdout only."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        app()
+    except RegardError as error:
+        print(f"regard: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader has seen enough (`regard run … | head`); nothing more may be flushed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        print(f"regard: {error.filename or 'input/output'}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(2)

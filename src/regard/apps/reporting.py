@@ -1,0 +1,32 @@
+"""The page a run leaves behind: curves, samples, alignments."""
+
+import json
+
+from regard.apps.session import Run
+from regard.data.pairs import PairsReport
+from regard.inspection.report import report_page
+from regard.training.durable import replace_file
+from regard.training.evaluation import Sample
+from regard.training.loop import TrainingResult
+from regard.training.run_folder import RunFolder
+
+EXAMPLES = 4
+"""Samples whose attention is drawn."""
+
+
+def write_report(
+    run: Run, result: TrainingResult, report: PairsReport, samples: list[Sample], folder: RunFolder
+) -> None:
+    log = folder.log_path.read_text(encoding="utf-8").splitlines()
+    facts = {"best step": result.best_step, "weights": result.variant, **result.scores}
+    facts |= {"training seconds": round(result.seconds, 1)}
+    facts |= {f"data: {name.replace('_', ' ')}": value for name, value in report._asdict().items()}
+    page = report_page(
+        title=folder.path.name,
+        spec_yaml=run.spec.to_yaml(),
+        events=[json.loads(line) for line in log],
+        samples=[sample._asdict() for sample in samples[:40]],
+        traces=[run.trace(sample.source) for sample in samples[:EXAMPLES]],
+        facts=facts,
+    )
+    replace_file(folder.path / "report.html", page.encode())

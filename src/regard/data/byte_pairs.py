@@ -1,0 +1,149 @@
+"""Byte-pair encoding, readable: learn merges step by step, and apply them with or without dropout.
+
+Learning follows Sennrich et al. (2016), algorithm 1; dropout follows Provilkov et al. (2020), algorithm 1.
+Real vocabularies are learned by the ``tokenizers`` library. Dropout runs here, because that library cannot
+seed its own.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple, Self, TypeAlias
+
+from regard.data.randomness import Drops
+
+END_OF_WORD = "</w>"
+
+Symbols: TypeAlias = tuple[str, ...]
+
+
+class MergeStep(NamedTuple):
+    """One step of learning: which pair, how often it stood there, and the words afterwards."""
+
+    pair: tuple[str, str]
+    frequency: int
+    words: dict[Symbols, int]
+
+
+def merge_steps(words: Mapping[str, int], merges: int, end: str = END_OF_WORD) -> list[MergeStep]:
+    """Learn up to ``merges`` merges from word counts; of equally frequent pairs the one seen first wins."""
+    state: dict[Symbols, int] = {(*word, end): count for word, count in words.items()}
+    steps: list[MergeStep] = []
+    while len(steps) < merges:
+        pairs: Counter[tuple[str, str]] = Counter()
+        for symbols, count in state.items():
+            for pair in pairwise(symbols):
+                pairs[pair] += count
+        if not pairs:
+            break
+        pair, frequency = max(pairs.items(), key=lambda item: item[1])
+        state = {join_pair(symbols, pair): count for symbols, count in state.items()}
+        steps.append(MergeStep(pair, frequency, state))
+    return steps
+
+
+def join_pair(symbols: Symbols, pair: tuple[str, str]) -> Symbols:
+    """Every occurrence of ``pair`` as one symbol, from left to right."""
+    joined: list[str] = []
+    for symbol in symbols:
+        if joined and (joined[-1], symbol) == pair:
+            joined[-1] += symbol
+        else:
+            joined.append(symbol)
+    return tuple(joined)
+
+
+class Merge(NamedTuple):
+    """Where a pair stands in the order of learning, and the piece it becomes."""
+
+    rank: int
+    piece: int
+
+
+MergeTable: TypeAlias = Mapping[tuple[int, int], Merge]
+
+
+def apply_merges(pieces: Sequence[int], merges: MergeTable, drops: Iterator[bool]) -> list[int]:
+    """Merge the earliest-learned pair that is not dropped, until no candidate is left or all are dropped.
+
+    Candidates are asked in order of rank and only until one survives. Dropping each independently and taking
+    the best survivor has the same distribution, but needs an answer for every candidate.
+    """
+    pieces = list(pieces)
+    while True:
+        candidates = []
+        for place, pair in enumerate(pairwise(pieces)):
+            merge = merges.get(pair)
+            if merge is not None:
+                candidates.append((merge.rank, place, merge.piece))
+        candidates.sort()
+        for _, place, piece in candidates:
+            if not next(drops):
+                pieces[place : place + 2] = [piece]
+                break
+        else:
+            return pieces
+
+
+class Outcome:
+    """What a word becomes if, from here on, nothing is dropped within ``draws`` answers.
+
+    ``after`` holds the outcomes of a further drop, by how many answers come before it. The result of merging
+    depends on the answers alone, so that each way of dropping needs to be worked out only once a word.
+    """
+
+    __slots__ = ("after", "draws", "gaps", "pieces")
+
+    def __init__(self, characters: Sequence[int], merges: MergeTable, gaps: tuple[int, ...]) -> None:
+        script = _Script(gaps)
+        self.pieces = tuple(apply_merges(characters, merges, script))
+        self.draws = script.since_last_drop
+        self.gaps = gaps
+        self.after: dict[int, Outcome] = {}
+
+
+class DroppingWord:
+    """A word and the outcomes met so far; ``merge`` draws one."""
+
+    LONGEST = 24
+    """Longer words rarely come again: their outcomes are worked out each time."""
+
+    __slots__ = ("_characters", "_first")
+
+    def __init__(self, characters: Sequence[int], merges: MergeTable) -> None:
+        self._characters = tuple(characters)
+        self._first = Outcome(self._characters, merges, ())
+
+    def merge(self, merges: MergeTable, drops: Drops) -> Sequence[int]:
+        outcome = self._first
+        if drops.gap < outcome.draws and len(self._characters) > self.LONGEST:
+            return apply_merges(self._characters, merges, drops)
+        while drops.gap < outcome.draws:
+            gap = int(drops.gap)
+            following = outcome.after.get(gap)
+            if following is None:
+                following = Outcome(self._characters, merges, (*outcome.gaps, gap))
+                outcome.after[gap] = following
+            outcome = following
+            drops.gap = drops.next_gap()
+        drops.gap -= outcome.draws
+        return outcome.pieces
+
+
+class _Script:
+    """Drops at given gaps, then never again; counts the answers since the last drop."""
+
+    def __init__(self, gaps: Sequence[int]) -> None:
+        self._gaps = list(reversed(gaps))
+        self.since_last_drop = 0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> bool:
+        if self._gaps and self.since_last_drop == self._gaps[-1]:
+            self._gaps.pop()
+            self.since_last_drop = 0
+            return True
+        self.since_last_drop += 1
+        return False

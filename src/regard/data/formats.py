@@ -1,0 +1,233 @@
+"""One function a file format: a path and the fields wanted in, records out, one at a time."""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from regard.core.errors import DataError, UsageError, nearest
+from regard.data.lines import check_file, read_lines
+
+ALIASES: dict[str, tuple[str, ...]] = {
+    "source": ("source", "src", "input", "question", "x"),
+    "target": ("target", "tgt", "output", "answer", "y"),
+    "text": ("text", "sentence", "source", "src", "input", "x"),
+}
+"""Names that columns and keys go by in the files people have, the first that is there counts."""
+
+PARQUET_ROWS = 4096
+
+
+class Record(NamedTuple):
+    """One example and where it stood."""
+
+    fields: dict[str, str]
+    file: str
+    line: int
+
+
+def read_tsv(path: str | Path, fields: Sequence[str]) -> Iterator[Record]:
+    """Columns between tabs, by position or under a header; quotes mean nothing."""
+    name = str(path)
+    columns: Sequence[int] | None = None
+    for number, text in read_lines(path):
+        cells = text.split("\t") if len(fields) > 1 or "\t" in text else [text]
+        if number == 1:
+            columns = _header(cells, fields)
+            if columns is not None:
+                width = len(cells)
+                continue
+            columns, width = range(len(fields)), len(fields)
+        if len(cells) != width:
+            raise _wrong_width(name, number, width, cells, "tabs")
+        assert columns is not None
+        yield Record(
+            {field: cells[column] for field, column in zip(fields, columns, strict=True)}, name, number
+        )
+
+
+def read_csv(path: str | Path, fields: Sequence[str]) -> Iterator[Record]:
+    """Comma-separated values, quoted as RFC 4180 says; a row may span lines."""
+    name = str(path)
+    # The module wants the line ends inside quotes, so they are given back.
+    reader = csv.reader((line.text + "\n" for line in read_lines(path)), strict=True)
+    columns: Sequence[int] | None = None
+    width = len(fields)
+    started = 1
+    try:
+        for cells in reader:
+            if not cells:
+                cells = [""]
+            if columns is None:
+                columns = _header(cells, fields)
+                if columns is not None:
+                    width, started = len(cells), reader.line_num + 1
+                    continue
+                columns = range(len(fields))
+            if len(cells) != width:
+                raise _wrong_width(name, started, width, cells, "commas")
+            values = {field: cells[column] for field, column in zip(fields, columns, strict=True)}
+            yield Record(values, name, started)
+            started = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"broken CSV: {error}", file=name, line=started) from None
+
+
+def read_jsonl(path: str | Path, fields: Sequence[str], languages: Sequence[str] = ()) -> Iterator[Record]:
+    """One JSON object a line; a file that is one array is read whole, its items counted as lines."""
+    name = str(path)
+    lines = read_lines(path)
+    for number, text in lines:
+        if number == 1 and text.lstrip().startswith("["):
+            whole = "\n".join([text, *(line.text for line in lines)])
+            for index, item in enumerate(_parse(whole, name, None), start=1):
+                yield Record(pick(item, fields, languages, name, index), name, index)
+            return
+        item = _parse(text, name, number)
+        yield Record(pick(item, fields, languages, name, number), name, number)
+
+
+def read_parquet(path: str | Path, fields: Sequence[str], languages: Sequence[str] = ()) -> Iterator[Record]:
+    """Rows of a Parquet file, in batches; needs pyarrow."""
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise UsageError(f'{path}: reading Parquet needs pyarrow: pip install "regard[data]"') from None
+    name = str(path)
+    check_file(Path(path))
+    try:
+        file = parquet.ParquetFile(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"not a readable Parquet file: {error}", file=name) from None
+    wanted = ("translation",) if "translation" in file.schema_arrow.names else None
+    if wanted is None:
+        columns = _header(file.schema_arrow.names, fields)
+        if columns is None:
+            raise _missing(fields, file.schema_arrow.names, name, None)
+        wanted = tuple(file.schema_arrow.names[column] for column in columns)
+    number = 0
+    try:
+        for batch in file.iter_batches(batch_size=PARQUET_ROWS, columns=list(dict.fromkeys(wanted))):
+            for item in batch.to_pylist():
+                number += 1
+                yield Record(pick(item, fields, languages, name, number), name, number)
+    except pyarrow.ArrowException as error:
+        raise DataError(f"damaged Parquet file: {error}", file=name, line=number + 1) from None
+    if number == 0:
+        raise DataError("the file has no rows", file=name)
+
+
+def read_plain(path: str | Path, fields: Sequence[str]) -> Iterator[Record]:
+    """One text a line."""
+    name, field = str(path), fields[0]
+    for number, text in read_lines(path):
+        yield Record({field: text}, name, number)
+
+
+def read_aligned(paths: Sequence[str | Path], fields: Sequence[str]) -> Iterator[Record]:
+    """Line n of every file is one record (the Moses way: train.en, train.de)."""
+    if len(paths) != len(fields):
+        raise UsageError(
+            f"{len(fields)} line-aligned files are needed ({', '.join(fields)}), got {len(paths)}"
+        )
+    name = ",".join(str(path) for path in paths)
+    readers = [read_lines(path) for path in paths]
+    number = 0
+    while True:
+        found = [next(reader, None) for reader in readers]
+        if any(line is None for line in found):
+            break
+        number += 1
+        texts = {field: line.text for field, line in zip(fields, found, strict=True) if line is not None}
+        yield Record(texts, name, number)
+    counts = [
+        number + (line is not None) + sum(1 for _ in reader)
+        for line, reader in zip(found, readers, strict=True)
+    ]
+    if len(set(counts)) > 1:
+        said = " but ".join(f"{path} has {count} lines" for path, count in zip(paths, counts, strict=True))
+        raise DataError(f"line-aligned files must be equally long, {said}")
+
+
+def pick(
+    item: Any, fields: Sequence[str], languages: Sequence[str], name: str, number: int
+) -> dict[str, str]:
+    """The wanted fields of one JSON object, under their own names or the usual aliases."""
+    if not isinstance(item, Mapping):
+        raise DataError(
+            f"expected an object with {_listed(fields)}, got {_kind(item)}", file=name, line=number
+        )
+    translation = item.get("translation")
+    if isinstance(translation, Mapping) and len(fields) == 2:
+        keys = list(languages) or list(translation)
+        missing = [key for key in keys if key not in translation]
+        if missing or len(keys) != len(fields):
+            given = f"translation has {_listed(translation)}"
+            raise DataError(f"{given}, {_listed(keys)} wanted; say which two", file=name, line=number)
+        return {f: _text(translation[k], k, name, number) for f, k in zip(fields, keys, strict=True)}
+    keys = [next((alias for alias in _aliases(field) if alias in item), "") for field in fields]
+    if "" in keys:
+        raise _missing(fields, list(item), name, number)
+    return {field: _text(item[key], key, name, number) for field, key in zip(fields, keys, strict=True)}
+
+
+def _aliases(field: str) -> tuple[str, ...]:
+    return ALIASES.get(field, (field,))
+
+
+def _header(cells: Sequence[str], fields: Sequence[str]) -> list[int] | None:
+    """Which column holds which field, if this row names them all."""
+    names = [cell.strip().lower() for cell in cells]
+    found = [next((names.index(a) for a in _aliases(field) if a in names), -1) for field in fields]
+    return None if -1 in found else found
+
+
+def _wrong_width(name: str, number: int, expected: int, cells: Sequence[str], between: str) -> DataError:
+    hint = ""
+    if len(cells) == 1 and expected > 1:
+        others = {"tabs": "\t", "commas": ",", "semicolons": ";"}
+        seen = [word for word, mark in others.items() if word != between and mark in cells[0]]
+        hint = f" (there are {seen[0]} in it)" if seen else ""
+    message = f"expected {expected} columns between {between}, found {len(cells)}{hint}"
+    return DataError(message, file=name, line=number)
+
+
+def _missing(fields: Sequence[str], names: Sequence[str], file: str, line: int | None) -> DataError:
+    field = next(field for field in fields if not any(alias in names for alias in _aliases(field)))
+    return DataError(f"there is no {field!r}{nearest(field, names)}", file=file, line=line)
+
+
+def _parse(text: str, name: str, number: int | None) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where = number if number is not None else error.lineno
+        said = "an empty line" if not text.strip() else f"{error.msg} at column {error.colno}"
+        raise DataError(f"broken JSON: {said}", file=name, line=where) from None
+    except RecursionError:
+        raise DataError("broken JSON: nested too deeply", file=name, line=number) from None
+
+
+def _text(value: Any, key: str, name: str, number: int) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise DataError(f"expected a text, got {_kind(value)}", file=name, line=number, field=key)
+    return str(value)
+
+
+def _kind(value: Any) -> str:
+    names = {
+        dict: "an object",
+        list: "an array",
+        bool: "true or false",
+        type(None): "null",
+        float: "a number",
+    }
+    return names.get(type(value), f"{value!r:.40}")
+
+
+def _listed(names: Sequence[str] | Mapping[str, Any]) -> str:
+    return ", ".join(repr(name) for name in names)

@@ -1,0 +1,124 @@
+"""Where pairs come from, in one form: something that can be gone through again, with a fingerprint.
+
+Files are read anew each time, so that a corpus never has to fit in memory; what comes from standard input or
+from Python is kept.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool
+
+from regard.core.errors import DataError
+from regard.data.formats import Record
+from regard.data.lines import STDIN, open_bytes
+from regard.data.places import Files, Where, resolve
+from regard.data.readers import PAIR, ReadReport, full_records, read_records
+
+Pair: TypeAlias = tuple[str, str]
+Given: TypeAlias = Where | Iterable[Pair] | Iterable[Record]
+"""A path, a tuple of line-aligned paths, or pairs as they are."""
+
+
+class Origin(Protocol):
+    """Records of pairs, as often as one likes."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __iter__(self) -> Iterator[Record]: ...
+
+    def fingerprint(self) -> str: ...
+
+
+class FileOrigin:
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self.name = ",".join(str(file) for file in files)
+
+    def __iter__(self) -> Iterator[Record]:
+        return read_records(self._files, PAIR)
+
+    def fingerprint(self) -> str:
+        """Of the bytes, after unpacking: reading them all is far cheaper than parsing them."""
+        digest = hashlib.sha256()
+        for file in self._files:
+            with open_bytes(file) as opened:
+                one = hashlib.sha256()
+                while block := opened.read(1 << 20):
+                    one.update(block)
+            digest.update(one.digest())
+        return digest.hexdigest()
+
+
+class MemoryOrigin:
+    def __init__(self, records: list[Record], name: str) -> None:
+        self._records, self.name = records, name
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records)
+
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for record in self._records:
+            for field in PAIR:
+                text = record.fields[field].encode("utf-8", errors="surrogatepass")
+                digest.update(len(text).to_bytes(8, "little") + text)
+        return digest.hexdigest()
+
+
+def origin_of(given: Given) -> Origin:
+    """Files stay files; everything else is taken into memory."""
+    if isinstance(given, str | Path):
+        return _from_files(resolve(given))
+    if isinstance(given, Sequence) and given and isinstance(given[0], str | Path):
+        return _from_files(tuple(str(part) for part in given))
+    return MemoryOrigin([_record(row, line) for line, row in enumerate(given, start=1)], "given pairs")
+
+
+def _from_files(files: Files) -> Origin:
+    if STDIN in files:
+        return MemoryOrigin(list(read_records(files, PAIR)), "standard input")
+    return FileOrigin(files)
+
+
+def _record(row: object, line: int) -> Record:
+    if isinstance(row, Record):
+        return row
+    if isinstance(row, Sequence) and len(row) == 2 and all(isinstance(text, str) for text in row):
+        return Record({"source": row[0], "target": row[1]}, "given pairs", line)
+    raise DataError(f"expected a pair of texts, got {row!r:.60}", file="given pairs", line=line)
+
+
+class Rows:
+    """The full pairs of an origin, as often as one likes: those held out, those not held out, or all.
+
+    ``report`` tells about the latest time they were gone through.
+    """
+
+    def __init__(
+        self, origin: Origin, held: Bool[np.ndarray, "rows"] | None = None, wanted: bool = False
+    ) -> None:
+        self._origin, self._held, self._wanted = origin, held, wanted
+        self.report = ReadReport()
+
+    def __iter__(self) -> Iterator[Pair]:
+        self.report = ReadReport()
+        for number, record in enumerate(full_records(self._origin, self.report)):
+            if self._held is None or bool(self._held[number]) == self._wanted:
+                yield record.fields["source"], record.fields["target"]
+
+
+class Texts:
+    """The texts of rows: of one side, or of both in turn."""
+
+    def __init__(self, rows: Rows, sides: Sequence[int]) -> None:
+        self._rows, self._sides = rows, sides
+
+    def __iter__(self) -> Iterator[str]:
+        for pair in self._rows:
+            for side in self._sides:
+                yield pair[side]

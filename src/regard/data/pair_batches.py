@@ -1,0 +1,59 @@
+"""Batches of pairs, made when they are asked for."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Int32
+
+from regard.core.sequences import Tokens
+from regard.data.batches import BatchPlan
+from regard.data.store import TokenStore
+from regard.data.tokenizers import Tokenizer
+
+MARKS = 2
+"""Begin and end: what a text may cost beside its pieces."""
+
+
+class PairBatch(NamedTuple):
+    """Source = pieces + [end]; target = [begin] + pieces + [end]; ``rows`` says which examples they are."""
+
+    source: Tokens
+    target: Tokens
+    rows: np.ndarray
+
+    def to(self, device: torch.device | str) -> "PairBatch":
+        return PairBatch(self.source.to(device), self.target.to(device), self.rows)
+
+
+class PairStores(NamedTuple):
+    """The pieces of both sides; row i of one belongs to row i of the other."""
+
+    source: TokenStore
+    target: TokenStore
+
+    @property
+    def lengths(self) -> Int32[np.ndarray, "rows 2"]:
+        """Tokens of each row as they stand in a batch."""
+        return np.stack((self.source.lengths + 1, self.target.lengths + MARKS), axis=1)
+
+
+class PairBatches(Sequence[PairBatch]):
+    """The batches of a plan."""
+
+    def __init__(self, plan: BatchPlan, stores: PairStores) -> None:
+        self._plan, self._stores = plan, stores
+
+    @property
+    def padding_share(self) -> float:
+        return self._plan.padding_share
+
+    def __len__(self) -> int:
+        return len(self._plan)
+
+    def __getitem__(self, index: int) -> PairBatch:  # type: ignore[override]  # one batch at a time
+        rows = self._plan[index]
+        source = self._stores.source.padded(rows, Tokenizer.pad, None, Tokenizer.end)
+        target = self._stores.target.padded(rows, Tokenizer.pad, Tokenizer.begin, Tokenizer.end)
+        return PairBatch(source, target, rows)

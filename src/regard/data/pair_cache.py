@@ -1,0 +1,80 @@
+"""Prepared pairs on disk: a second start takes up what the first one made.
+
+A folder holds the stores, the vocabularies, and last of all ``prepared.json``, without which the rest does
+not count. Anything that is missing, torn or made from something else leads to preparing anew.
+"""
+
+import json
+from typing import NamedTuple
+
+from regard.core.errors import RunError
+from regard.data.encoding import Encoded, Shelf, open_pairs
+from regard.data.origins import Pair
+from regard.data.store import write_atomically
+from regard.data.tokenizers import Tokenizer
+
+
+class PairsReport(NamedTuple):
+    """What became of the data."""
+
+    data: str
+    examples: int
+    too_long: int
+    empty: int
+    first_empty: tuple[str, ...]
+    validation: int
+    validation_too_long: int
+    validation_empty: int
+    validation_seen: int
+    """Validation sources that also occur in training."""
+    source_tokens: int
+    target_tokens: int
+    source_unknown: float
+    """Share of the training tokens that are unknown."""
+    target_unknown: float
+    source_vocabulary: int
+    target_vocabulary: int
+    padding_share: float
+    mapped: bool
+    seconds: float
+
+
+class Prepared(NamedTuple):
+    """Both sides of the training data, the validation pairs, and the account of how they came about."""
+
+    train: Encoded
+    valid: list[Pair]
+    report: PairsReport
+
+
+def keep(prepared: Prepared, shelf: Shelf) -> None:
+    """Finish a folder whose stores are already there; data that stayed in memory leaves nothing."""
+    if not prepared.report.mapped:
+        return
+    shelf.folder.mkdir(parents=True, exist_ok=True)
+    for name, side in zip(("source", "target"), prepared.train, strict=True):
+        if not side.pieces.mapped:
+            return  # the two sides straddle the limit: cheap enough to make again
+        side.tokenizer.save(shelf.folder / f"{name}.json")
+    values = {
+        "made_from": shelf.fingerprint.hex(),
+        "valid": prepared.valid,
+        "report": prepared.report._asdict(),
+    }
+    write_atomically(shelf.folder / "prepared.json", json.dumps(values))
+
+
+def recall(shelf: Shelf) -> Prepared | None:
+    try:
+        values = json.loads((shelf.folder / "prepared.json").read_text(encoding="utf-8"))
+        if values["made_from"] != shelf.fingerprint.hex():
+            return None
+        source, target = (Tokenizer.load(shelf.folder / f"{name}.json") for name in ("source", "target"))
+        report = PairsReport(**values["report"] | {"first_empty": tuple(values["report"]["first_empty"])})
+        valid = [(str(a), str(b)) for a, b in values["valid"]]
+    except (OSError, ValueError, KeyError, TypeError, RunError):
+        return None
+    train = open_pairs((source, target), shelf)
+    if train is None or any(len(side.pieces) != report.examples for side in train):
+        return None
+    return Prepared(train, valid, report)

@@ -1,0 +1,169 @@
+"""From text to token ids and back: one spec, five units, the ``tokenizers`` library underneath.
+
+Spaces are kept as the mark ``▁`` in front of words, so that decoding is exact: what comes back is the text
+with its runs of white space (and any ``▁``) as single spaces; units ``byte_bpe`` and ``character`` give back
+every character. Ids 0 to 3 are padding, unknown, begin and end in every vocabulary.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import tokenizers as library
+
+from regard.core.errors import RunError, UsageError
+from regard.data.byte_pairs import DroppingWord, Merge
+from regard.data.randomness import Drops
+from regard.data.store import write_atomically
+from regard.data.units import MERGING, SPACE, SPECIALS, TokenizerSpec, bytes_of, learn
+
+__all__ = ["Tokenizer", "TokenizerSpec"]
+
+_WORDS_REMEMBERED = 1 << 19
+_TEXTS_REMEMBERED = 1 << 16
+
+
+class Tokenizer:
+    """A trained vocabulary. Encoding adds no special tokens; decoding leaves out all but the unknown."""
+
+    pad, unknown, begin, end = range(4)
+
+    def __init__(self, spec: TokenizerSpec, inner: library.Tokenizer) -> None:
+        self.spec = spec
+        self._inner = inner
+        # A text that happens to contain "</s>" is text: it must never end a sentence.
+        inner.encode_special_tokens = True
+        self._words: dict[str, DroppingWord] = {}
+        self._split = lru_cache(maxsize=_TEXTS_REMEMBERED)(self._split_text)
+
+    @classmethod
+    def train(cls, spec: TokenizerSpec, texts: Iterable[str]) -> Self:
+        """Learn a vocabulary; the same texts give the same file."""
+        return cls(spec, learn(spec, texts))
+
+    @property
+    def size(self) -> int:
+        return int(self._inner.get_vocab_size())
+
+    def encode(self, text: str) -> list[int]:
+        return self.encode_many([text])[0]
+
+    def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
+        if self.spec.unit == "character":
+            return [self._encode_characters(text) for text in texts]
+        encoded = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in encoded]
+
+    def encode_with_dropout(self, text: str, seed: int, epoch: int, line: int) -> list[int]:
+        """Encode with ``spec.dropout``; a pure function of its arguments, whatever was asked before."""
+        drops = Drops(self.spec.dropout, seed, epoch, line)
+        merges = self._merge_table
+        ids: list[int] = []
+        for word in self._split(text):
+            ids += word.merge(merges, drops)
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return str(self._inner.decode(list(ids), skip_special_tokens=True))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """One readable string a token; ``▁`` stands for a space in it."""
+        return [self._readable(str(self._inner.id_to_token(int(token)))) for token in ids]
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Where in ``text`` each piece of ``encode(text)`` stands, spaces around it left out."""
+        spans = self._inner.encode(text, add_special_tokens=False).offsets
+        if self.spec.unit == "character":
+            return list(spans)
+        return [_trimmed(text, start, end) for start, end in spans]
+
+    def merges(self) -> list[tuple[str, str]]:
+        """The pairs that are merged, in the order in which they were learned; none for other units."""
+        if self.spec.unit not in MERGING:
+            return []
+        return [(left, right) for left, right in self._model["merges"]]
+
+    def to_json(self) -> str:
+        values = json.loads(self._inner.to_str())
+        # The library refuses unknown fields at the top but not inside the model: there our spec is safe.
+        values["model"]["regard"] = self.spec.to_dict()
+        return json.dumps(values, ensure_ascii=False, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str, where: str | Path = "tokenizer.json") -> Self:
+        try:
+            spec = TokenizerSpec.from_dict(json.loads(text)["model"]["regard"])
+            return cls(spec, library.Tokenizer.from_str(text))
+        except UsageError as error:
+            raise RunError(f"{where}: {error}") from None
+        except (KeyError, TypeError):
+            raise RunError(f"{where}: not a tokenizer that regard wrote") from None
+        except Exception as error:  # the library raises nothing more precise
+            raise RunError(f"{where}: damaged or not a tokenizer file: {error}") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write; a reader sees the old file or the new one, never a part."""
+        write_atomically(Path(path), self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise RunError(f"{path}: cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise RunError(f"{path}: damaged: not UTF-8 at byte {error.start}") from None
+        return cls.from_json(text, path)
+
+    @cached_property
+    def _model(self) -> dict[str, Any]:
+        model: dict[str, Any] = json.loads(self._inner.to_str())["model"]
+        return model
+
+    @cached_property
+    def _merge_table(self) -> dict[tuple[int, int], Merge]:
+        ids = self._model["vocab"]
+        return {
+            (ids[left], ids[right]): Merge(rank, ids[left + right])
+            for rank, (left, right) in enumerate(self.merges())
+        }
+
+    def _encode_characters(self, text: str) -> list[int]:
+        # One look-up a character: the library's splitting costs thirty times as much.
+        ids, unknown = self._model["vocab"], self.unknown
+        if self.spec.lowercase:
+            text = self._inner.normalizer.normalize_str(text)
+        return [ids.get(character, unknown) for character in text]
+
+    def _split_text(self, text: str) -> tuple[DroppingWord, ...]:
+        normal = self._inner.normalizer.normalize_str(text)
+        return tuple(self._word(word) for word, _ in self._inner.pre_tokenizer.pre_tokenize_str(normal))
+
+    def _word(self, text: str) -> DroppingWord:
+        word = self._words.get(text)
+        if word is None:
+            if len(self._words) >= _WORDS_REMEMBERED:
+                self._words.clear()
+            ids = self._model["vocab"]
+            characters = [ids.get(character, self.unknown) for character in text]
+            word = self._words[text] = DroppingWord(characters, self._merge_table)
+        return word
+
+    def _readable(self, token: str) -> str:
+        if token in SPECIALS:
+            return token
+        if self.spec.unit == "byte_bpe":
+            token = bytes_of(token).decode("utf-8", errors="replace")
+        if self.spec.unit == "word" and len(token) > 1:
+            token = token.removeprefix(SPACE)
+        return token.replace(" ", SPACE)
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end

@@ -1,0 +1,48 @@
+"""Many attentions as one matrix: which source token an output rests on, what has flowed where."""
+
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Float32
+
+from regard.core.errors import UsageError
+from regard.inspection.trace import Trace
+
+Matrix: TypeAlias = Float32[np.ndarray, "rows columns"]
+
+
+def alignment(trace: Trace, layer: int | None = None) -> Matrix | None:
+    """Which source token (columns) each prediction (rows) rests on: the mean over the heads of one layer.
+
+    ``layer`` counts from 0. By default it is the last but one of the layers that look at the source, whose
+    mean over heads comes closest to a word alignment (Garg et al. 2019), or the only one there is.
+    None if the model does not look at its source at all.
+    """
+    looking = [seen for seen in trace.attentions if seen.looks_at == "memory"]
+    layers = sorted({seen.layer for seen in looking})
+    if layer is None:
+        if not layers:
+            return None
+        layer = layers[max(0, len(layers) - 2)]
+    if layer not in layers:
+        there = ", ".join(str(number) for number in layers) or "none"
+        raise UsageError(f"layer {layer} does not look at the source (layers that do: {there})")
+    heads: Matrix = np.concatenate([seen.weights for seen in looking if seen.layer == layer]).mean(axis=0)
+    return heads
+
+
+def rollout(trace: Trace, part: str = "encoder") -> Matrix | None:
+    """How much of each token (columns) has reached each position (rows) after all layers of ``part``.
+
+    Attention rollout (Abnar and Zuidema 2020 eq. 1): the product over layers of A = ½W + ½I, W the mean of
+    the heads, with rows that sum to 1; I stands for the residual connection. None if nothing in ``part``
+    looks at its own sequence.
+    """
+    looking = trace.looking_at("itself", part)
+    if not looking:
+        return None
+    flowed: Matrix = np.eye(len(looking[0].columns), dtype=np.float32)
+    for seen in looking:
+        step = seen.weights.mean(axis=0) + np.eye(len(seen.rows), dtype=np.float32)
+        flowed = step / step.sum(axis=-1, keepdims=True) @ flowed
+    return flowed

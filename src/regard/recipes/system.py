@@ -1,0 +1,18 @@
+"""The whole of a system: what a recipe returns, a run folder stores and ``--set`` changes."""
+
+from regard.core.spec import Spec
+from regard.data.pairs import PairsSpec
+from regard.models.model import ModelSpec
+from regard.objectives.objective import ObjectiveSpec
+from regard.search.search import SearchSpec
+from regard.training.evaluation import EvaluationSpec
+from regard.training.plan import TrainingSpec
+
+
+class SystemSpec(Spec):
+    data: PairsSpec
+    model: ModelSpec
+    objective: ObjectiveSpec
+    training: TrainingSpec
+    search: SearchSpec
+    evaluation: EvaluationSpec = EvaluationSpec()

@@ -1,0 +1,49 @@
+"""Attention is all you need (Vaswani et al. 2017), in three sizes."""
+
+from regard.mixers.attention import MemoryAttentionSpec, SelfAttentionSpec
+from regard.mixers.pointwise import PointwiseSpec
+from regard.models.decoder import DecoderSpec
+from regard.models.encoder import EncoderSpec
+from regard.models.sequence_to_sequence import SequenceToSequenceSpec
+from regard.parts.embeddings import EmbeddingSpec
+from regard.parts.positions import SinusoidalSpec
+from regard.recipes.system import SystemSpec
+from regard.recipes.translation import translation
+from regard.stacks.join import JoinSpec, PostNormSpec
+from regard.stacks.stack import BlockSpec, StackSpec
+
+
+def transformer() -> SystemSpec:
+    """3+3 layers, 256 wide, feed-forward 1024, 4 heads."""
+    model = transformer_model(layers=3, width=256, hidden=1024, heads=4, dropout=0.1)
+    return translation(model, peak=2e-3, warmup=1000)
+
+
+def transformer_tiny() -> SystemSpec:
+    """4+4 layers, 128 wide, feed-forward 256, 4 heads, one embedding for all (Wu et al. 2021 §3)."""
+    model = transformer_model(layers=4, width=128, hidden=256, heads=4, dropout=0.3)
+    return translation(model, peak=5e-3, warmup=2000)
+
+
+def transformer_base() -> SystemSpec:
+    """6+6 layers, 512 wide, feed-forward 2048, 8 heads (table 3, base)."""
+    model = transformer_model(layers=6, width=512, hidden=2048, heads=8, dropout=0.1)
+    return translation(model, peak=7e-4, warmup=4000)
+
+
+def transformer_model(
+    layers: int, width: int, hidden: int, heads: int, dropout: float, join: JoinSpec | None = None
+) -> SequenceToSequenceSpec:
+    join = join or PostNormSpec(dropout=dropout)
+    embedding = EmbeddingSpec(width=width, positions=SinusoidalSpec(), scale=True, dropout=dropout)
+    attention = SelfAttentionSpec(heads=heads)
+    network = PointwiseSpec(hidden=hidden)
+    encoder = BlockSpec(mixers=(attention, network), join=join, repeat=layers)
+    decoder = BlockSpec(
+        mixers=(attention, MemoryAttentionSpec(heads=heads), network), join=join, repeat=layers
+    )
+    return SequenceToSequenceSpec(
+        encoder=EncoderSpec(embedding=embedding, stack=StackSpec(blocks=(encoder,))),
+        decoder=DecoderSpec(embedding=embedding, stack=StackSpec(blocks=(decoder,))),
+        tie="all",
+    )

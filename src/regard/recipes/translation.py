@@ -1,0 +1,28 @@
+"""What all translators have in common: joint subwords, smoothed next tokens, a beam."""
+
+from regard.data.pairs import PairsSpec
+from regard.data.tokenizers import TokenizerSpec
+from regard.models.model import ModelSpec
+from regard.objectives.next_token import NextTokenSpec
+from regard.recipes.system import SystemSpec
+from regard.search.beam import BeamSpec
+from regard.training.optimisation import Adam
+from regard.training.plan import AveragingSpec, TrainingSpec, ValidationSpec
+from regard.training.schedules import InverseSqrt
+
+
+def translation(model: ModelSpec, peak: float, warmup: int) -> SystemSpec:
+    tokenizer = TokenizerSpec(unit="bpe", size=10_000)
+    return SystemSpec(
+        data=PairsSpec(source=tokenizer, target=tokenizer, joint=True),
+        model=model,
+        objective=NextTokenSpec(smoothing=0.1),
+        training=TrainingSpec(
+            optimiser=Adam(),
+            schedule=InverseSqrt(peak=peak, warmup=warmup),
+            clip=1.0,
+            validation=ValidationSpec(every=250, patience=12),
+            averaging=AveragingSpec(last=5),
+        ),
+        search=BeamSpec(),
+    )

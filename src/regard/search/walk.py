@@ -1,0 +1,103 @@
+"""One path per walker, a token at a time: what greedy search and sampling have in common."""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.core.errors import UsageError
+from regard.core.state import repeat_rows, select_rows
+from regard.search.constraints import IMPOSSIBLE, NONE
+from regard.search.continuations import precise
+from regard.search.hypotheses import Found, Hypothesis, normalise
+from regard.search.kept import FINISHED, KEPT, Expanded
+from regard.search.search import Question
+from regard.search.trellis import Paths, Trellis
+
+Choose: TypeAlias = Callable[
+    [Float[Tensor, "rows vocabulary"], Int[Tensor, "rows"], int], Int[Tensor, "rows"]
+]
+"""(what may be used, which walkers these rows are, time) → the next token of each."""
+
+
+class Walks(NamedTuple):
+    """What became of all walkers, those that left included."""
+
+    node: Int[Tensor, "walkers"]
+    """Where in the trellis each stands."""
+    total: Float[Tensor, "walkers"]
+    ended: Bool[Tensor, "walkers"]
+
+
+def walk(question: Question, choose: Choose, copies: int, alpha: float) -> Found:
+    """Let ``copies`` walkers of each sentence go until they end; those that ended leave the batch.
+
+    Walker w belongs to sentence w // copies. All walkers of a sentence share its first step.
+    """
+    first, rules = question.first, question.rules
+    trellis = Trellis(len(first))
+    walker = torch.arange(len(first) * copies, device=first.device)
+    total = torch.zeros(len(walker), dtype=precise(first.device), device=first.device)
+    walks = Walks(walker // copies, total, torch.zeros_like(walker, dtype=torch.bool))
+    tokens, state, memory = first, question.state, rules.start(first)
+    wanted = rules.wanted(memory)
+    if wanted is not None and bool((wanted != NONE).any()):
+        raise UsageError("required words need a beam: greedy search and sampling cannot look for them")
+    time = 0
+    while len(walker):
+        log_probs, state = question.step(tokens, state)
+        allowed = rules.restrict(log_probs, memory)
+        if time == 0 and copies > 1:
+            log_probs, allowed, state, memory = repeat_rows((log_probs, allowed, state, memory), copies)
+        sentence, node = walker // copies, walks.node[walker]
+        question.refuse_nan(allowed.amax(1).isnan(), time, sentence)
+        time += 1
+        tokens = choose(allowed, walker, time - 1)
+        value = allowed.gather(1, tokens[:, None]).squeeze(1)
+        own = log_probs.gather(1, tokens[:, None]).squeeze(1)
+        possible = value > IMPOSSIBLE
+        after = trellis.grow(node, tokens, own)
+
+        walks.node[walker] = torch.where(possible, after, node)
+        walks.total[walker] += value.masked_fill(~possible, 0.0).to(total.dtype)
+        walks.ended[walker] = possible & (tokens == question.end)
+        if question.keep is not None:
+            reached = walks.total[walker].masked_fill(~possible, IMPOSSIBLE)
+            ended = walks.ended[walker]
+            _keep(question, sentence, log_probs, time, (node, tokens, own, reached, ended, after), alpha)
+
+        memory = rules.follow(tokens, memory)
+        going = possible & (tokens != question.end) & (time < question.longest[sentence])
+        if not bool(going.all()):
+            rows = going.nonzero().squeeze(1)
+            walker, tokens, state, memory = select_rows((walker, tokens, state, memory), rows)
+    answers = _answers(trellis.read(), walks, alpha)
+    found = [answers[begin : begin + copies] for begin in range(0, len(answers), copies)]
+    return [sorted(some, key=lambda one: -one.score) for some in found]
+
+
+def _answers(paths: Paths, walks: Walks, alpha: float) -> list[Hypothesis]:
+    answers = []
+    for node, total, ended in zip(*(column.tolist() for column in walks), strict=True):
+        tokens, own = paths.to(node)
+        score = normalise(total, len(tokens), alpha)
+        answers.append(Hypothesis(tokens[: len(tokens) - ended], ended, sum(own, 0.0), score, own))
+    return answers
+
+
+def _keep(
+    question: Question,
+    sentence: Int[Tensor, "rows"],
+    log_probs: Float[Tensor, "rows vocabulary"],
+    time: int,
+    taken: tuple[Tensor, ...],
+    alpha: float,
+) -> None:
+    assert question.keep is not None
+    node, tokens, own, reached, ended, after = taken
+    question.keep.look(sentence, node, log_probs, torch.ones_like(ended))
+    status = torch.where(ended, FINISHED, KEPT)
+    columns = (node, tokens, own, reached, normalise(reached, time, alpha), status, after)
+    question.keep.expand(time, sentence, Expanded(*(column[:, None] for column in columns)))

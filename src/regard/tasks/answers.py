@@ -1,0 +1,72 @@
+"""Answers as people and programs read them."""
+
+from dataclasses import dataclass, field
+
+from regard.core.spec import Plain
+from regard.search.kept import KeptSentence
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to answer."""
+
+    text: str
+    pieces: list[str]
+    """As the model wrote it, with ``⟨end⟩`` when it ended by itself."""
+    token_log_probs: list[float]
+    """Natural logarithm of the probability of each piece."""
+    log_prob: float
+    """Their sum: log p(answer | input)."""
+    score: float
+    """What the search ranked by: log_prob / length^alpha."""
+    finished: bool
+    """False when the greatest length cut it off, or a required word could not be placed."""
+
+    def to_dict(self) -> dict[str, Plain]:
+        return {
+            "text": self.text,
+            "score": self.score,
+            "log_prob": self.log_prob,
+            "finished": self.finished,
+            "pieces": list[Plain](self.pieces),
+            "token_log_probs": list[Plain](self.token_log_probs),
+        }
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All that was found for one line of input, best first."""
+
+    source: str
+    source_pieces: list[str] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
+    search: KeptSentence | None = None
+    """The whole search, when it was kept."""
+
+    @property
+    def text(self) -> str:
+        """The best answer; an empty input has an empty one."""
+        return self.candidates[0].text if self.candidates else ""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """How probable a given output is."""
+
+    source: str
+    target: str
+    pieces: list[str]
+    token_log_probs: list[float]
+
+    @property
+    def log_prob(self) -> float:
+        return sum(self.token_log_probs)
+
+    def to_dict(self) -> dict[str, Plain]:
+        return {
+            "source": self.source,
+            "target": self.target,
+            "log_prob": self.log_prob,
+            "pieces": list[Plain](self.pieces),
+            "token_log_probs": list[Plain](self.token_log_probs),
+        }

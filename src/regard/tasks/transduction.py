@@ -1,0 +1,187 @@
+"""From one sequence to another: translate, normalise, summarise, parse.
+
+Lines go in and answers come out in the same order, whatever the batching. Empty lines stay empty.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.core.errors import DataError
+from regard.core.sequences import Tokens
+from regard.core.state import State
+from regard.data.batches import evaluation_batches
+from regard.data.tokenizers import Tokenizer
+from regard.search.constraints import Constraint, ForbiddenWords, ForcedPrefix
+from regard.search.hypotheses import Hypothesis
+from regard.search.kept import Kept
+from regard.search.required import RequiredWords
+from regard.search.search import SearchSpec
+from regard.tasks.answers import Answer, Candidate, Scored
+
+END = "⟨end⟩"
+
+
+@runtime_checkable
+class Transducer(Protocol):
+    """What a model must be able to do to answer."""
+
+    @property
+    def longest_source(self) -> int | None: ...
+    @property
+    def longest_target(self) -> int | None: ...
+    def start(self, source: Tokens) -> State: ...
+    def read(self, tokens: Tokens, state: State) -> tuple[Float[Tensor, "batch time width"], State]: ...
+    def predict(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows vocabulary"]: ...
+    def step(
+        self, tokens: Int[Tensor, "rows"], state: State
+    ) -> tuple[Float[Tensor, "rows vocabulary"], State]: ...
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a person asks of every answer, in words."""
+
+    prefix: str = ""
+    """How it must begin."""
+    forbid: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+
+
+NO_WISHES = Wishes()
+
+
+@dataclass
+class Transduction:
+    model: Transducer
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    search: SearchSpec
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    budget: int = 3000
+    """Padded source tokens that are read together."""
+
+    @torch.inference_mode()
+    def answer(
+        self,
+        texts: Sequence[str],
+        wishes: Wishes = NO_WISHES,
+        first_line: int = 1,
+        truncate: bool = False,
+        keep: bool = False,
+    ) -> list[Answer]:
+        """One answer per text. ``first_line`` is where the texts begin in the whole input."""
+        encoded = self._encode_sources(texts, first_line, truncate)
+        answers = [Answer(text) for text in texts]
+        searcher = self.search.build()
+        for rows in self._batches(encoded):
+            source = self._tokens([encoded[row] for row in rows])
+            first = torch.full((len(rows),), self.target_tokenizer.begin, device=self.device)
+            longest = self.search.longest(source.real.sum(1))
+            if self.model.longest_target is not None:
+                longest = longest.clamp_max(self.model.longest_target)
+            numbers = [first_line + int(row) - 1 for row in rows]
+            kept = Kept() if keep else None
+            found = searcher(
+                self.model.step,
+                self.model.start(source),
+                first,
+                self.target_tokenizer.end,
+                longest,
+                self._constraints(wishes, len(rows)),
+                kept,
+                numbers,
+            )
+            for row, number, hypotheses in zip(rows, numbers, found, strict=True):
+                answers[row] = Answer(
+                    texts[row],
+                    [*self.source_tokenizer.pieces(encoded[row][:-1]), END],
+                    [self._candidate(hypothesis) for hypothesis in hypotheses],
+                    kept.sentences[number] if kept is not None else None,
+                )
+        return answers
+
+    @torch.inference_mode()
+    def score(
+        self, pairs: Sequence[tuple[str, str]], first_line: int = 1, truncate: bool = False
+    ) -> list[Scored]:
+        """log p(target | source), token by token."""
+        sources = self._encode_sources([source for source, _ in pairs], first_line, truncate)
+        targets = self.target_tokenizer.encode_many([target for _, target in pairs])
+        begin, end = self.target_tokenizer.begin, self.target_tokenizer.end
+        scored = [Scored(source, target, [], []) for source, target in pairs]
+        for rows in self._batches(sources):
+            given = self._tokens([[begin, *targets[row]] for row in rows])
+            wanted = self._tokens([[*targets[row], end] for row in rows])
+            state = self.model.start(self._tokens([sources[row] for row in rows]))
+            hidden, _ = self.model.read(given, state)
+            log_probs = self.model.predict(hidden).log_softmax(-1)
+            chosen = log_probs.gather(-1, wanted.ids[..., None])[..., 0].cpu()
+            for row, values in zip(rows, chosen, strict=True):
+                pieces = [*self.target_tokenizer.pieces(targets[row]), END]
+                scored[row] = Scored(*pairs[row], pieces, values[: len(pieces)].tolist())
+        return scored
+
+    def source_tokens(self, text: str) -> Tokens:
+        """One text as the model reads it."""
+        return self._tokens(self._encode_sources([text], 1, truncate=True))
+
+    def _tokens(self, rows: Sequence[Sequence[int]]) -> Tokens:
+        return Tokens.pad(rows, self.source_tokenizer.pad).to(self.device)
+
+    def _encode_sources(self, texts: Sequence[str], first_line: int, truncate: bool) -> list[list[int]]:
+        """Token ids with the end token; an empty list for an empty line."""
+        longest, encoded = self.model.longest_source, list[list[int]]()
+        for line, ids in enumerate(self.source_tokenizer.encode_many(list(texts)), start=first_line):
+            if longest is not None and len(ids) + 1 > longest:
+                if not truncate:
+                    raise DataError(
+                        f"{len(ids) + 1} tokens, but this model has {longest} positions "
+                        "(--truncate answers its beginning)",
+                        line=line,
+                    )
+                ids = ids[: longest - 1]
+            encoded.append([*ids, self.source_tokenizer.end] if ids else [])
+        return encoded
+
+    def _batches(self, encoded: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+        """Rows of similar length together; empty ones are left out."""
+        rows = np.array([row for row, ids in enumerate(encoded) if ids], dtype=np.int64)
+        lengths = np.array([[len(encoded[row])] for row in rows], dtype=np.int64).reshape(-1, 1)
+        if len(rows):
+            for batch in evaluation_batches(lengths, self.budget):
+                yield rows[batch].tolist()
+
+    def _constraints(self, wishes: Wishes, sentences: int) -> list[Constraint]:
+        constraints: list[Constraint] = []
+        if wishes.prefix:
+            constraints.append(ForcedPrefix([self.target_tokenizer.encode(wishes.prefix)] * sentences))
+        if wishes.forbid:
+            forbidden = [ids for word in wishes.forbid for ids in self._spellings(word)]
+            constraints.append(ForbiddenWords([forbidden] * sentences))
+        if wishes.require:
+            required = [self._spellings(word) for word in wishes.require]
+            constraints.append(RequiredWords([required] * sentences, self.target_tokenizer.end))
+        return constraints
+
+    def _spellings(self, word: str) -> list[list[int]]:
+        """A word's tokens at the start of a text and inside one, which may differ."""
+        alone = self.target_tokenizer.encode(word)
+        inside = self.target_tokenizer.encode(f"x {word}")[len(self.target_tokenizer.encode("x")) :]
+        return [ids for ids in ([alone] if alone == inside else [alone, inside]) if ids]
+
+    def _candidate(self, hypothesis: Hypothesis) -> Candidate:
+        pieces = self.target_tokenizer.pieces(hypothesis.tokens)
+        return Candidate(
+            text=self.target_tokenizer.decode(hypothesis.tokens),
+            pieces=[*pieces, END] if hypothesis.finished else pieces,
+            token_log_probs=hypothesis.token_log_probs,
+            log_prob=hypothesis.log_prob,
+            score=hypothesis.score,
+            finished=hypothesis.finished,
+        )

@@ -1,0 +1,158 @@
+"""Optimisers, their state by parameter name, and gradients of several batches as one."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from regard.core.errors import RunError, UsageError
+from regard.core.spec import Spec
+
+Beta = Annotated[float, Field(ge=0, lt=1)]
+
+
+class Group(NamedTuple):
+    """Parameters that are updated alike."""
+
+    parameters: list[nn.Parameter]
+    decays: bool
+    rate: float = 1.0
+    """This group's share of the scheduled rate (discriminative rates; Howard & Ruder 2018)."""
+
+
+def groups_of(model: nn.Module) -> list[Group]:
+    """Weights with decay, and vectors (biases, norms) without: shrinking those regularises nothing."""
+    trained = [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad]
+    if not trained:
+        raise UsageError("the model has no parameter to train: all are frozen, or there is none")
+    decays = [weight.ndim >= 2 and not name.endswith("bias") for name, weight in trained]
+    groups = [
+        Group([weight for (_, weight), decay in zip(trained, decays, strict=True) if decay is chosen], chosen)
+        for chosen in (True, False)
+    ]
+    return [group for group in groups if group.parameters]
+
+
+class OptimiserSpec(Spec):
+    """How gradients become updates; the rate comes from the schedule."""
+
+    kinds: ClassVar[dict[str, str]] = {
+        "adam": "regard.training.optimisation:Adam",
+        "adamw": "regard.training.optimisation:AdamW",
+        "sgd": "regard.training.optimisation:SGD",
+    }
+
+    weight_decay: float = Field(default=0.0, ge=0)
+    """Pull towards zero; never on biases, norms and other vectors."""
+
+    def build(self, groups: Sequence[Group]) -> torch.optim.Optimizer:
+        """One fused kernel over all parameters where torch has one for their device."""
+        options: list[dict[str, Any]] = [
+            {
+                "params": group.parameters,
+                "weight_decay": self.weight_decay if group.decays else 0.0,
+                "scale": group.rate,
+            }
+            for group in groups
+        ]
+        try:
+            return self.make(options, fused=True)
+        except RuntimeError:
+            return self.make(options, fused=False)
+
+    @abstractmethod
+    def make(self, options: list[dict[str, Any]], fused: bool) -> torch.optim.Optimizer:
+        """The torch optimiser over these parameter groups."""
+
+
+class Adam(OptimiserSpec):
+    """Kingma & Ba 2015; decay, if any, is added to the gradient."""
+
+    betas: tuple[Beta, Beta] = (0.9, 0.98)
+    """Memory of the first and second moment."""
+    eps: float = Field(default=1e-9, gt=0)
+    """Keeps the division finite."""
+
+    def make(self, options: list[dict[str, Any]], fused: bool) -> torch.optim.Optimizer:
+        return torch.optim.Adam(options, lr=0.0, betas=self.betas, eps=self.eps, fused=fused)
+
+
+class AdamW(Adam):
+    """Loshchilov & Hutter 2019: decay straight on the weights."""
+
+    weight_decay: float = Field(default=0.01, ge=0)
+    """Pull towards zero, times the rate; never on biases, norms and other vectors."""
+
+    def make(self, options: list[dict[str, Any]], fused: bool) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(options, lr=0.0, betas=self.betas, eps=self.eps, fused=fused)
+
+
+class SGD(OptimiserSpec):
+    """Plain gradient descent, with momentum if asked for."""
+
+    momentum: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the last update that is repeated."""
+
+    def make(self, options: list[dict[str, Any]], fused: bool) -> torch.optim.Optimizer:
+        return torch.optim.SGD(options, lr=0.0, momentum=self.momentum, fused=fused)
+
+
+def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimiser.param_groups:
+        group["lr"] = rate * group["scale"]
+
+
+def gradients_of(optimiser: torch.optim.Optimizer) -> list[Tensor]:
+    """The gradients at hand; parameters that took no part have none."""
+    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]
+
+
+def scale_gradients(gradients: Sequence[Tensor], count: int, norm: float, clip: float | None) -> None:
+    """From sums over ``count`` predictions to means, and down to global norm ``clip`` if ``norm`` is above.
+
+    ``norm`` is that of the means (Pascanu et al. 2013, §3.2). One pass over the memory does both.
+    """
+    shrink = 1.0 if clip is None or norm <= clip else clip / norm
+    torch._foreach_mul_(list(gradients), shrink / count)
+
+
+def is_finite(*values: float) -> bool:
+    return all(math.isfinite(value) for value in values)
+
+
+def optimiser_tensors(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
+    """Its whole memory as ``<parameter name>.<what>``: names outlive the order of parameters."""
+    tensors: dict[str, Tensor] = {}
+    for name, parameter in model.named_parameters():
+        for what, value in optimiser.state.get(parameter, {}).items():
+            if value is None:
+                continue
+            assert isinstance(value, Tensor), f"{name}.{what} must be a tensor to be stored"
+            tensors[f"{name}.{what}"] = value
+    return tensors
+
+
+def load_optimiser(
+    optimiser: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor], where: Path
+) -> None:
+    """Put back what ``optimiser_tensors`` took out. ``where`` is named in errors."""
+    by_name: dict[str, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        name, _, what = key.rpartition(".")
+        by_name.setdefault(name, {})[what] = value
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    unknown = sorted(set(by_name) - set(names.values()))
+    if unknown:
+        raise RunError(
+            f"{where}: holds state of parameters the model does not have: {', '.join(unknown[:8])}"
+        )
+    ordered = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    state = {index: by_name[names[p]] for index, p in enumerate(ordered) if names[p] in by_name}
+    # Through torch's own loading, which knows what must lie on which device.
+    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})

@@ -1,0 +1,80 @@
+"""The spec of a training: how long, how steps are taken, what counts as better, what is kept."""
+
+from pydantic import Field, field_validator, model_validator
+
+from regard.core.spec import Spec
+from regard.training.metrics import higher_is_better
+from regard.training.optimisation import Adam, OptimiserSpec
+from regard.training.schedules import InverseSqrt, ScheduleSpec
+
+
+class ValidationSpec(Spec):
+    """When to validate, and what the best weights are."""
+
+    every: int = Field(default=500, ge=1)
+    """Steps between validations; the last step is always validated."""
+    watch: str = "loss"
+    """The score by which weights are better: "loss" or a metric."""
+    patience: int | None = Field(default=None, ge=1)
+    """Validations in a row without a new best before training stops early; null: never."""
+
+    @field_validator("watch")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        higher_is_better(name)
+        return name
+
+
+class AveragingSpec(Spec):
+    """Averaged weights that compete with the best ones at the end, judged by validation."""
+
+    ema: float | None = Field(default=None, gt=0, lt=1)
+    """Memory of an exponential moving average over all steps; null: none."""
+    last: int = Field(default=0, ge=0)
+    """How many of the last validated weights to average; 0 or 1: none (Vaswani et al. 2017, §6.1)."""
+
+
+class CheckpointSpec(Spec):
+    """When to save everything; the first place, every validation and the end are always saved."""
+
+    seconds: float | None = Field(default=60.0, gt=0)
+    """Time between checkpoints; null: do not go by time."""
+    steps: int | None = Field(default=None, ge=1)
+    """Steps between checkpoints; null: do not go by steps."""
+
+
+class TrainingSpec(Spec):
+    """Training ends with the first of ``steps``, ``minutes`` and ``validation.patience`` that is used up."""
+
+    steps: int | None = Field(default=None, ge=1)
+    """Updates of the weights, in all."""
+    minutes: float | None = Field(default=None, gt=0)
+    """Wall-clock time, in all, counted over all continuations."""
+    optimiser: OptimiserSpec = Adam()
+    """How gradients become updates."""
+    schedule: ScheduleSpec = InverseSqrt(warmup=1000)
+    """How the learning rate moves."""
+    clip: float | None = Field(default=1.0, gt=0)
+    """Largest norm of the whole gradient; null: no limit."""
+    accumulate: int = Field(default=1, ge=1)
+    """Batches whose gradients make one step."""
+    validation: ValidationSpec = ValidationSpec()
+    """When to validate, and what counts as better."""
+    averaging: AveragingSpec = AveragingSpec()
+    """Averages of weights to try at the end."""
+    checkpoints: CheckpointSpec = CheckpointSpec()
+    """When to save everything."""
+
+    @model_validator(mode="after")
+    def _ends_and_fits(self) -> "TrainingSpec":
+        if self.steps is None and self.minutes is None and self.validation.patience is None:
+            raise ValueError("training would never end: give steps, minutes or validation.patience")
+        self.schedule.build(self.steps)
+        return self
+
+    def may_differ(self, prefix: str = "training.") -> list[str]:
+        """Fields that may change when a run goes on: they decide when it ends, and no step before that."""
+        ends = ["minutes", "validation.patience", "checkpoints.seconds", "checkpoints.steps"]
+        if not self.schedule.needs_steps:
+            ends.append("steps")
+        return [prefix + name for name in ends]

@@ -1,0 +1,107 @@
+"""A model's weights as named tensors: tied ones once, checked against the model before they are used."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from regard.core.errors import RunError, UsageError
+from regard.training import durable
+
+
+def named_weights(model: nn.Module) -> dict[str, Tensor]:
+    """Parameters and persistent buffers, sharing memory with the model; of tied ones the first name."""
+    weights: dict[str, Tensor] = {}
+    seen: set[int] = set()
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            weights[name] = tensor.detach()
+    return weights
+
+
+def to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
+    """A sealed safetensors file."""
+    stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    # One metadata entry only: the library writes several in no fixed order, and equal weights
+    # should make equal files.
+    return durable.seal(safetensors.torch.save(stored, {"sha256": durable.UNSEALED}))
+
+
+def from_bytes(content: bytes, path: Path) -> dict[str, Tensor]:
+    try:
+        return safetensors.torch.load(content)
+    except SafetensorError as error:
+        raise RunError(f"{path}: not a safetensors file: {error}") from None
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """A sealed safetensors file, refused by name if one bit of it has changed."""
+    return from_bytes(durable.read_sealed(path), path)
+
+
+def load_all(model: nn.Module, stored: Mapping[str, Tensor], where: Path) -> None:
+    """Copy ``stored`` into the model; names and shapes must be exactly the model's."""
+    own = named_weights(model)
+    problems = []
+    if missing := [name for name in own if name not in stored]:
+        problems.append(f"missing: {_shorten(missing)}")
+    if unexpected := [name for name in stored if name not in own]:
+        problems.append(f"not in the model: {_shorten(unexpected)}")
+    if differing := [
+        f"{name} is {_shape(stored[name])} in the file, {_shape(own[name])} in the model"
+        for name in own
+        if name in stored and not _alike(stored[name], own[name])
+    ]:
+        problems.append(f"of another shape: {_shorten(differing)}")
+    if problems:
+        raise RunError(f"{where}: its weights are not those of this model; " + "; ".join(problems))
+    _copy(own, stored)
+
+
+class Transfer(NamedTuple):
+    """What went over from another run, by name."""
+
+    taken: list[str]
+    untouched: list[str]
+    """Weights of the model that the other run does not have, or has in another shape."""
+    unused: list[str]
+    """Weights of the other run that found no place."""
+
+
+def load_matching(model: nn.Module, stored: Mapping[str, Tensor], where: Path) -> Transfer:
+    """Start from another model's weights: take what has the same name and shape, tell the rest."""
+    own = named_weights(model)
+    taken = [name for name in own if name in stored and _alike(stored[name], own[name])]
+    if not taken:
+        raise UsageError(
+            f"{where}: none of its {len(stored)} weights has a name and shape of this model; "
+            f"it holds {_shorten(list(stored), 4)}; the model has {_shorten(list(own), 4)}"
+        )
+    _copy({name: own[name] for name in taken}, stored)
+    return Transfer(
+        taken, [name for name in own if name not in taken], [name for name in stored if name not in taken]
+    )
+
+
+def _copy(own: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> None:
+    with torch.no_grad():
+        for name, tensor in own.items():
+            tensor.copy_(stored[name])
+
+
+def _alike(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and a.dtype.is_floating_point == b.dtype.is_floating_point
+
+
+def _shape(tensor: Tensor) -> str:
+    return f"{list(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
+
+
+def _shorten(names: list[str], most: int = 8) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,158 @@
+"""Every recipe at toy size: learns, saves, loads to identical output, resumes bit for bit, shows itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import regard
+from regard.apps.training import train
+from regard.core.errors import UsageError
+from regard.recipes.catalogue import RECIPES, recipe
+from regard.recipes.system import SystemSpec
+from regard.search.greedy import GreedySpec
+from regard.training.events import Stepped, Watcher
+from tests.apps.toys import pairs, toy
+
+every_recipe = pytest.mark.parametrize("name", RECIPES)
+TRAIN, VALID = pairs(160), pairs(24, seed=1)
+
+
+class PowerCutError(Exception):
+    pass
+
+
+class KillAt(Watcher):
+    """Stands in for a power cut: nothing after this step is done."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_step(self, event: Stepped) -> None:
+        if event.step == self.step:
+            raise PowerCutError
+
+
+def weights_of(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+def losses_of(folder: Path) -> list[tuple[int, float]]:
+    events = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [(event["step"], event["loss"]) for event in events if event["event"] == "step"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, regard.Run]:
+    """Each recipe trained once, for all tests that only look."""
+    folder = tmp_path_factory.mktemp("runs")
+    return {
+        name: train(toy(name), TRAIN, folder / name, valid=VALID, steps=40, seed=3).run for name in RECIPES
+    }
+
+
+@every_recipe
+def test_spec_survives_json_and_yaml(name: str) -> None:
+    spec = recipe(name)
+    assert SystemSpec.from_json(spec.to_json()) == spec
+    assert SystemSpec.from_yaml(spec.to_yaml()) == spec
+
+
+@every_recipe
+def test_learns(name: str, trained: dict[str, regard.Run]) -> None:
+    losses = [loss for _, loss in losses_of(trained[name].path)]
+    assert len(losses) == 40
+    assert sum(losses[-8:]) < 0.9 * sum(losses[:8])
+
+
+@every_recipe
+def test_loads_to_identical_answers(name: str, trained: dict[str, regard.Run]) -> None:
+    sources = [source for source, _ in VALID]
+    loaded = regard.load(trained[name].path)
+    assert loaded.answers(sources) == trained[name].answers(sources)
+    assert any(answer.text for answer in loaded.answers(sources))
+
+
+@every_recipe
+def test_killed_run_ends_with_the_same_bits(
+    name: str, trained: dict[str, regard.Run], tmp_path: Path
+) -> None:
+    for kill in (KillAt(7), KillAt(23)):
+        with pytest.raises(PowerCutError):
+            train(toy(name), TRAIN, tmp_path, valid=VALID, steps=40, seed=3, watchers=[kill])
+    train(toy(name), TRAIN, tmp_path, valid=VALID, steps=40, seed=3)
+    assert weights_of(tmp_path) == weights_of(trained[name].path)
+    assert losses_of(tmp_path) == losses_of(trained[name].path)
+
+
+@every_recipe
+def test_answers_do_not_depend_on_the_batch(name: str, trained: dict[str, regard.Run]) -> None:
+    run, sources = trained[name], [source for source, _ in VALID]
+    together = run.answers(sources)
+    for source, expected in zip(sources, together, strict=True):
+        (alone,) = run.answers([source])
+        assert alone.text == expected.text
+        assert alone.candidates[0].log_prob == pytest.approx(expected.candidates[0].log_prob, abs=1e-4)
+
+
+@every_recipe
+def test_score_of_run_equals_score_of_score(name: str, trained: dict[str, regard.Run]) -> None:
+    run = trained[name]
+    answers = run.answers([source for source, _ in VALID], GreedySpec())
+    finished = [answer for answer in answers if answer.candidates[0].finished]
+    scored = list(run.score([(answer.source, answer.text) for answer in finished]))
+    assert finished
+    for answer, score in zip(finished, scored, strict=True):
+        assert score.pieces == answer.candidates[0].pieces
+        assert score.token_log_probs == pytest.approx(answer.candidates[0].token_log_probs, abs=1e-4)
+
+
+@every_recipe
+def test_can_be_looked_into(name: str, trained: dict[str, regard.Run]) -> None:
+    trace = trained[name].trace("abc")
+    attentions = trace.attentions
+    assert bool(attentions) == (name != "seq2seq")  # the bottleneck looks at nothing
+    for attention in attentions:
+        assert torch.allclose(torch.from_numpy(attention.weights).sum(-1), torch.ones(()), atol=1e-5)
+
+
+@every_recipe
+def test_leaves_a_report(name: str, trained: dict[str, regard.Run]) -> None:
+    page = (trained[name].path / "report.html").read_text(encoding="utf-8")
+    assert VALID[0][0] in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_empty_lines_stay_empty_and_order_is_kept(trained: dict[str, regard.Run]) -> None:
+    run = trained["bahdanau"]
+    answers = run(["", "abc", "", "f", "abcdef"])
+    assert answers[0] == answers[2] == ""
+    assert answers[1] == run("abc")
+    assert answers[4] == run("abcdef")
+
+
+def test_another_run_is_not_overwritten(trained: dict[str, regard.Run]) -> None:
+    folder = trained["luong"].path
+    before = weights_of(folder)
+    with pytest.raises(UsageError, match=r"training\.clip.*1\.0.*5\.0"):
+        train(toy("luong", "training.clip=5.0"), TRAIN, folder, valid=VALID, steps=40, seed=3)
+    with pytest.raises(UsageError, match="seed is 3 there, 4 now"):
+        train(toy("luong"), TRAIN, folder, valid=VALID, steps=40, seed=4)
+    with pytest.raises(UsageError, match="fingerprint"):
+        train(toy("luong"), TRAIN[1:], folder, valid=VALID, steps=40, seed=3)
+    assert weights_of(folder) == before
+
+
+def test_starts_from_another_run(trained: dict[str, regard.Run], tmp_path: Path) -> None:
+    first = losses_of(trained["transformer"].path)[0][1]
+    more = train(
+        toy("transformer"),
+        TRAIN,
+        tmp_path,
+        valid=VALID,
+        steps=2,
+        seed=5,
+        start_from=trained["transformer"].path,
+    )
+    assert losses_of(more.run.path)[0][1] < 0.9 * first

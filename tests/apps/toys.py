@@ -1,0 +1,52 @@
+"""Every recipe small enough to train in a second, and data that can be learned in one."""
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from regard.recipes.catalogue import recipe
+from regard.recipes.system import SystemSpec
+
+SMALL = {
+    "width": 24,
+    "hidden": 32,
+    "readout": 24,
+    "heads": 2,
+    "repeat": 2,
+    "batch_tokens": 300,
+    "longest": 64,
+}
+
+
+def toy(name: str, *settings: str) -> SystemSpec:
+    """The recipe with every size made small; dropout stays, so that randomness is tested too."""
+    small = SystemSpec.from_dict(_shrink(recipe(name).to_dict()))
+    return small.override(
+        [
+            "data.source={unit: character, size: 100}",
+            "data.target={unit: character, size: 100}",
+            "training.schedule.warmup=10",
+            "training.schedule.peak=0.005",
+            "training.validation.every=10",
+            "training.checkpoints.steps=5",
+            "evaluation.metric=exact",
+            "evaluation.examples=8",
+            *settings,
+        ]
+    )
+
+
+def _shrink(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            key: SMALL[key] if key in SMALL and isinstance(item, int) else _shrink(item)
+            for key, item in value.items()
+        }
+    return [_shrink(item) for item in value] if isinstance(value, list) else value
+
+
+def pairs(count: int, seed: int = 0, longest: int = 6) -> list[tuple[str, str]]:
+    """Words and their reverse, over a few letters."""
+    rng = random.Random(seed)
+    words = ("".join(rng.choices("abcdef", k=rng.randint(1, longest))) for _ in range(count))
+    return [(word, word[::-1]) for word in words]

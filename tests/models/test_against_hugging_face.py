@@ -1,0 +1,80 @@
+"""A whole Transformer against ``transformers`` with the same weights: every logit, in padded batches."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.core.sequences import Tokens
+from regard.models.sequence_to_sequence import SequenceToSequence
+from tests.models.hugging_face import PADDING, Theirs, bart, build_like, marian
+from tests.models.torch_nn import randomise
+
+
+@pytest.fixture(params=[bart, marian], ids=["bart", "marian"])
+def models(request: pytest.FixtureRequest) -> tuple[Theirs, SequenceToSequence]:
+    theirs: Theirs = request.param().double().eval()
+    table = theirs.model.encoder.embed_positions.weight.detach().clone()
+    randomise(theirs, seed=1)
+    if request.param is marian:  # sinusoids are not learned: keep them as they are
+        assert float(table[3, 0]) == pytest.approx(torch.sin(torch.tensor(3.0)).item())
+        for side in (theirs.model.encoder, theirs.model.decoder):
+            side.embed_positions.weight.data = table
+    return theirs, build_like(theirs).double().eval()
+
+
+def batch(*lengths: int, seed: int) -> Tokens:
+    generator = torch.Generator().manual_seed(seed)
+    rows = [torch.randint(0, PADDING, (length,), generator=generator).tolist() for length in lengths]
+    return Tokens.pad(rows, PADDING)
+
+
+SOURCE, TARGET = batch(7, 3, 5, 1, seed=2), batch(4, 6, 1, 5, seed=3)
+
+
+def their_logits(theirs: Theirs) -> Tensor:
+    with torch.no_grad():
+        logits: Tensor = theirs(
+            input_ids=SOURCE.ids,
+            attention_mask=SOURCE.real.long(),
+            decoder_input_ids=TARGET.ids,
+            decoder_attention_mask=TARGET.real.long(),
+            use_cache=False,
+        ).logits
+    return logits
+
+
+def test_reading_the_whole_target_gives_their_logits(models: tuple[Theirs, SequenceToSequence]) -> None:
+    theirs, ours = models
+    hidden, _ = ours.read(TARGET, ours.start(SOURCE))
+    expected = their_logits(theirs)
+    assert float(expected.std()) > 0.1
+    torch.testing.assert_close(ours.predict(hidden)[TARGET.real], expected[TARGET.real], rtol=1e-5, atol=1e-5)
+
+
+def test_stepping_gives_their_log_probabilities(models: tuple[Theirs, SequenceToSequence]) -> None:
+    theirs, ours = models
+    expected = their_logits(theirs).log_softmax(-1)
+    state = ours.start(SOURCE)
+    for t in range(TARGET.ids.shape[1]):
+        log_probs, state = ours.step(TARGET.ids[:, t], state)
+        here = TARGET.real[:, t]
+        torch.testing.assert_close(log_probs[here], expected[:, t][here], rtol=1e-5, atol=1e-5)
+
+
+def test_greedy_decoding_writes_what_theirs_writes(models: tuple[Theirs, SequenceToSequence]) -> None:
+    theirs, ours = models
+    written = theirs.generate(
+        SOURCE.ids,
+        attention_mask=SOURCE.real.long(),
+        num_beams=1,
+        do_sample=False,
+        min_new_tokens=9,
+        max_new_tokens=9,
+        bad_words_ids=None,
+    )
+    state, tokens = ours.start(SOURCE), torch.full((4,), PADDING)
+    for t in range(9):
+        log_probs, state = ours.step(tokens, state)
+        log_probs[:, 2] = -torch.inf  # they may not end before nine words
+        tokens = log_probs.argmax(-1)
+        assert tokens.tolist() == written[:, t + 1].tolist()

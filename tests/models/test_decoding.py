@@ -1,0 +1,172 @@
+"""What every whole model keeps: whole = step by step, row = row in a batch, beams reorder its state."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from regard.core.sequences import Tokens
+from regard.core.state import concatenate_rows, repeat_rows, select_rows
+from regard.core.tape import Tape
+from regard.models.decoder import DecoderState
+from regard.models.model import ModelSpec
+from regard.models.sequence_to_sequence import SequenceToSequence
+from tests.models.small import MODELS
+from tests.models.torch_nn import randomise
+
+SOURCES, TARGETS, PADDING = 13, 11, 0
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
+def build(name: str) -> SequenceToSequence:
+    torch.manual_seed(0)
+    model = MODELS[name].build({"source": SOURCES, "target": TARGETS}).double().eval()
+    for parameter in model.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    return model
+
+
+def rows(*lengths: int, words: int, seed: int) -> list[list[int]]:
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randint(1, words, (length,), generator=generator).tolist() for length in lengths]
+
+
+SOURCE_ROWS = rows(5, 2, 7, words=SOURCES, seed=1)
+TARGET_ROWS = rows(6, 6, 6, words=TARGETS, seed=2)
+SOURCE, TARGET = Tokens.pad(SOURCE_ROWS, PADDING), Tokens.pad(TARGET_ROWS, PADDING)
+
+
+def read(model: SequenceToSequence, source: Tokens, target: Tokens) -> Tensor:
+    hidden, _ = model.read(target, model.start(source))
+    return model.predict(hidden).log_softmax(-1)
+
+
+def step_through(model: SequenceToSequence, state: DecoderState, ids: Tensor) -> tuple[Tensor, DecoderState]:
+    steps = []
+    for column in ids.T:
+        log_probs, state = model.step(column, state)
+        steps.append(log_probs)
+    return torch.stack(steps, dim=1), state
+
+
+@every_model
+def test_reading_whole_is_reading_step_by_step(name: str) -> None:
+    model = build(name)
+    stepped, _ = step_through(model, model.start(SOURCE), TARGET.ids)
+    torch.testing.assert_close(stepped, read(model, SOURCE, TARGET))
+    torch.testing.assert_close(stepped.exp().sum(-1), torch.ones(3, 6).double())
+
+
+@every_model
+def test_a_prefix_may_be_read_at_once_and_continued(name: str) -> None:
+    model = build(name)
+    _, state = model.read(Tokens.pad([row[:4] for row in TARGET_ROWS], PADDING), model.start(SOURCE))
+    continued, _ = step_through(model, state, TARGET.ids[:, 4:])
+    torch.testing.assert_close(continued, read(model, SOURCE, TARGET)[:, 4:])
+
+
+@every_model
+def test_prefixes_of_different_lengths_may_be_continued_together(name: str) -> None:
+    model, lengths = build(name), (4, 1, 3)
+    prefixes = Tokens.pad([row[:n] for row, n in zip(TARGET_ROWS, lengths, strict=True)], PADDING)
+    _, state = model.read(prefixes, model.start(SOURCE))
+    continued, _ = step_through(model, state, TARGET.ids[:, 4:])
+    for row, (words, length) in enumerate(zip(TARGET_ROWS, lengths, strict=True)):
+        alone = Tokens.pad([words[:length] + words[4:]], PADDING)
+        expected = read(model, Tokens.pad([SOURCE_ROWS[row]], PADDING), alone)
+        torch.testing.assert_close(continued[row], expected[0, length:])
+
+
+@every_model
+def test_a_row_in_a_padded_batch_is_the_row_alone(name: str) -> None:
+    model, lengths = build(name), (6, 1, 4)
+    targets = [row[:n] for row, n in zip(TARGET_ROWS, lengths, strict=True)]
+    together = read(model, SOURCE, Tokens.pad(targets, PADDING))
+    for row, target in enumerate(targets):
+        alone = read(model, Tokens.pad([SOURCE_ROWS[row]], PADDING), Tokens.pad([target], PADDING))
+        torch.testing.assert_close(together[row, : len(target)], alone[0])
+
+
+@every_model
+def test_what_stands_on_padding_does_not_matter(name: str) -> None:
+    model = build(name)
+    noisy = Tokens(SOURCE.ids.masked_fill(~SOURCE.real, 3), SOURCE.real)
+    assert torch.equal(read(model, noisy, TARGET), read(model, SOURCE, TARGET))
+
+
+@every_model
+def test_later_words_do_not_change_earlier_predictions(name: str) -> None:
+    model = build(name)
+    changed = Tokens.whole(TARGET.ids.clone())
+    changed.ids[:, 3:] = changed.ids[:, 3:] % (TARGETS - 1) + 1
+    before, after = read(model, SOURCE, TARGET), read(model, SOURCE, changed)
+    torch.testing.assert_close(after[:, :3], before[:, :3])
+    assert not torch.allclose(after[:, 3:], before[:, 3:])
+
+
+@every_model
+@given(chosen=st.lists(st.integers(0, 2), min_size=1, max_size=5))
+def test_beams_reorder_repeat_and_drop_rows(name: str, chosen: list[int]) -> None:
+    """After select_rows each row goes on as the one it was taken from."""
+    model, index = build(name), torch.tensor(chosen)
+    _, state = step_through(model, model.start(SOURCE), TARGET.ids[:, :3])
+    expected, _ = step_through(model, state, TARGET.ids[:, 3:])
+    got, _ = step_through(model, select_rows(state, index), TARGET.ids[index, 3:])
+    torch.testing.assert_close(got, expected[index])
+
+
+@every_model
+def test_a_beam_grows_out_of_one_start_and_batches_join(name: str) -> None:
+    model = build(name)
+    expected = read(model, SOURCE, TARGET)
+    beams, _ = step_through(model, repeat_rows(model.start(SOURCE), 2), TARGET.ids.repeat_interleave(2, 0))
+    torch.testing.assert_close(beams, expected.repeat_interleave(2, 0))
+    state = model.start(SOURCE)
+    apart = [select_rows(state, torch.tensor([row])) for row in range(3)]
+    joined, _ = step_through(model, concatenate_rows(apart), TARGET.ids)
+    torch.testing.assert_close(joined, expected)
+
+
+@every_model
+def test_a_state_is_not_changed_by_being_used(name: str) -> None:
+    """Two continuations of one state: nothing is written in place."""
+    model = build(name)
+    _, state = step_through(model, model.start(SOURCE), TARGET.ids[:, :3])
+    once, _ = step_through(model, state, TARGET.ids[:, 3:])
+    step_through(model, state, TARGET.ids[:, :3])
+    again, _ = step_through(model, state, TARGET.ids[:, 3:])
+    assert torch.equal(once, again)
+
+
+@every_model
+def test_the_source_is_seen(name: str) -> None:
+    """Every real source word matters to every prediction."""
+    model = build(name)
+    randomise(model, seed=5)
+    for place in range(2):
+        changed = SOURCE.ids.clone()
+        changed[:, place] = changed[:, place] % (SOURCES - 1) + 1
+        difference = read(model, Tokens(changed, SOURCE.real), TARGET) - read(model, SOURCE, TARGET)
+        assert (difference.abs().amax(-1) > 1e-9).all()
+
+
+@every_model
+def test_a_watched_model_computes_the_same(name: str) -> None:
+    model = build(name)
+    expected = read(model, SOURCE, TARGET)
+    with Tape(model) as tape:
+        watched = read(model, SOURCE, TARGET)
+    torch.testing.assert_close(watched, expected)
+    assert tape.records
+
+
+@every_model
+def test_a_model_spec_goes_to_json_and_back(name: str) -> None:
+    spec = MODELS[name]
+    assert ModelSpec.from_json(spec.to_json()) == spec
+    torch.manual_seed(0)
+    first = spec.build({"source": SOURCES, "target": TARGETS}).state_dict()
+    torch.manual_seed(0)
+    second = ModelSpec.from_yaml(spec.to_yaml()).build({"source": SOURCES, "target": TARGETS}).state_dict()
+    torch.testing.assert_close(first, second, rtol=0, atol=0)

@@ -1,0 +1,73 @@
+"""Embeddings: token + position + segment, scaled and normed in the right order."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.core.errors import UsageError
+from regard.parts.embeddings import Embedding, EmbeddingSpec
+from regard.parts.norms import LayerNormSpec, layer_norm
+from regard.parts.positions import LearnedSpec, SinusoidalSpec
+
+VOCABULARY, WIDTH = 13, 6
+IDS = torch.tensor([[3, 12, 0], [5, 5, 1]])
+POSITION = torch.tensor([[0, 1, 2], [4, 5, 6]])
+SEGMENT = torch.tensor([[0, 0, 1], [1, 0, 1]])
+
+
+def build(**fields: object) -> Embedding:
+    torch.manual_seed(0)
+    embedding = EmbeddingSpec(width=WIDTH, **fields).build(VOCABULARY).eval().double()  # type: ignore[arg-type]
+    for parameter in embedding.parameters():
+        parameter.data = torch.randn_like(parameter)
+    return embedding
+
+
+def test_a_plain_embedding_is_a_row_of_the_table() -> None:
+    embedding = build()
+    assert torch.equal(embedding(IDS, POSITION), embedding.tokens.weight[IDS])
+    assert torch.equal(embedding(IDS, POSITION + 50), embedding.tokens.weight[IDS])
+
+
+def test_scale_multiplies_tokens_but_not_positions() -> None:
+    embedding = build(scale=True, positions=LearnedSpec(longest=7))
+    assert embedding.positions is not None
+    expected = math.sqrt(WIDTH) * embedding.tokens.weight[IDS] + embedding.positions.table.weight[POSITION]
+    torch.testing.assert_close(embedding(IDS, POSITION), expected)
+
+
+def test_everything_at_once_in_order() -> None:
+    embedding = build(scale=True, positions=SinusoidalSpec(), segments=2, norm=LayerNormSpec(epsilon=0.1))
+    assert embedding.segments is not None
+    assert embedding.norm is not None
+    assert embedding.positions is not None
+    total: Tensor = embedding.tokens.weight[IDS] * math.sqrt(WIDTH)
+    total = total + embedding.positions(POSITION) + embedding.segments.weight[SEGMENT]
+    expected = layer_norm(total, embedding.norm.weight, embedding.norm.bias, 0.1)
+    torch.testing.assert_close(embedding(IDS, POSITION, SEGMENT), expected)
+
+
+def test_dropout_is_last_and_only_in_training() -> None:
+    embedding = build(dropout=0.5, norm=LayerNormSpec())
+    whole = embedding(IDS, POSITION)
+    dropped = embedding.train()(IDS, POSITION)
+    gone = dropped == 0
+    assert gone.any()
+    torch.testing.assert_close(dropped, (2 * whole).masked_fill(gone, 0))
+
+
+def test_it_says_how_long_inputs_may_be() -> None:
+    assert build().longest is None
+    assert build(positions=SinusoidalSpec()).longest is None
+    embedding = build(positions=LearnedSpec(longest=6))
+    assert embedding.longest == 6
+    with pytest.raises(UsageError, match="an input of 7 tokens, but this model has learned 6 positions"):
+        embedding(IDS, POSITION)
+
+
+def test_scaled_tokens_begin_about_as_large_as_sinusoids() -> None:
+    """Coordinates of variance 1/width, so that tied logits begin of order one."""
+    table = EmbeddingSpec(width=64).build(997).tokens.weight
+    assert table.std().item() == pytest.approx(64**-0.5, rel=0.02)

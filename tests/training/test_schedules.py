@@ -1,0 +1,76 @@
+"""Rates by hand: every schedule is a pure function of the step."""
+
+import math
+
+import pytest
+import torch
+
+from regard.core.errors import UsageError
+from regard.training.schedules import Constant, Cosine, Exponential, InverseSqrt, Linear, ScheduleSpec
+
+
+@pytest.mark.parametrize(
+    ("spec", "steps", "expected"),
+    [
+        (Constant(peak=0.5), None, {1: 0.5, 2: 0.5, 10**6: 0.5}),
+        (Constant(peak=0.5, warmup=4), None, {1: 0.125, 2: 0.25, 4: 0.5, 5: 0.5}),
+        (InverseSqrt(peak=0.1, warmup=4), None, {1: 0.025, 4: 0.1, 16: 0.05, 100: 0.02}),
+        (InverseSqrt(peak=0.1), None, {1: 0.1, 4: 0.05, 100: 0.01}),
+        (Exponential(peak=8.0, decay=0.5, every=10), None, {10: 4.0, 20: 2.0, 5: 8 * math.sqrt(0.5)}),
+        (
+            Exponential(peak=8.0, warmup=2, hold=3, decay=0.5, every=10),
+            None,
+            {1: 4.0, 2: 8.0, 5: 8.0, 15: 4.0},
+        ),
+        (Linear(peak=1.0, warmup=2), 11, {1: 0.5, 2: 1.0, 7: 0.5, 11: 0.1, 12: 0.0, 99: 0.0}),
+        (Linear(peak=1.0, floor=0.2), 9, {5: 0.6, 10: 0.2}),
+        (Cosine(peak=2.0, warmup=2), 11, {1: 1.0, 2: 2.0, 7: 1.0, 12: 0.0, 99: 0.0}),
+        (Cosine(peak=2.0, floor=0.5), 8, {3: 1.5 + 0.5 * math.cos(math.pi / 3), 9: 1.0}),
+    ],
+)
+def test_values_by_hand(spec: ScheduleSpec, steps: int | None, expected: dict[int, float]) -> None:
+    rate = spec.build(steps)
+    assert {step: rate(step) for step in expected} == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize(("width", "warmup"), [(512, 4000), (128, 37), (7, 1)])
+def test_inverse_sqrt_is_equation_3(width: int, warmup: int) -> None:
+    rate = InverseSqrt.of_width(width, warmup).build(None)
+    for step in (1, 2, warmup - 1 or 1, warmup, warmup + 1, 3 * warmup, 100_000):
+        assert rate(step) == pytest.approx(width**-0.5 * min(step**-0.5, step * warmup**-1.5))
+
+
+def test_cosine_is_torchs() -> None:
+    """torch counts from 0 where we count from 1 and begins at the peak, as our step ``warmup`` does."""
+    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.3)
+    theirs = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=20, eta_min=0.03)
+    ours = Cosine(peak=0.3, warmup=1, floor=0.1).build(20)
+    for step in range(1, 21):
+        assert ours(step) == pytest.approx(optimiser.param_groups[0]["lr"])
+        optimiser.step()
+        theirs.step()
+
+
+@pytest.mark.parametrize("spec", [Cosine(), Linear()])
+def test_what_needs_the_number_of_steps_says_so(spec: ScheduleSpec) -> None:
+    with pytest.raises(
+        UsageError, match=rf"{spec.kind()} schedule must know the number of steps.*give steps"
+    ):
+        spec.build(None)
+
+
+def test_a_warmup_that_leaves_nothing_names_both_values() -> None:
+    with pytest.raises(UsageError, match=r"steps is 10, schedule.warmup is 10"):
+        Linear(warmup=10).build(10)
+
+
+@pytest.mark.parametrize(
+    "spec", [Constant(), InverseSqrt(warmup=3), Exponential(every=7), Cosine(floor=0.25), Linear(warmup=2)]
+)
+def test_specs_go_through_json(spec: ScheduleSpec) -> None:
+    assert ScheduleSpec.from_json(spec.to_json()) == spec
+
+
+def test_an_impossible_rate_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"peak: got -0.1"):
+        ScheduleSpec.from_dict({"kind": "constant", "peak": -0.1})
