@@ -21,7 +21,7 @@ from regard.core.errors import DataError, RegardError, RunError, TrainingError, 
     ],
 )
 def test_a_data_error_begins_with_its_place(place: dict[str, object], message: str) -> None:
-    error = DataError("bad", **place)  # type: ignore[arg-type]
+    error = DataError("bad", **place)
     assert str(error) == message
     assert (error.file, error.line, error.field) == (place.get("file"), place.get("line"), place.get("field"))
 

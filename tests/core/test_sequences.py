@@ -49,7 +49,7 @@ def rows_of_pieces(most: int = 4) -> st.SearchStrategy[list[Row]]:
 def follow(rows: list[Row], visibility: object) -> list[Timeline]:
     timelines, past = [], None
     for piece in zip(*rows, strict=True):
-        timelines.append(Timeline.follow(past, torch.tensor(list(piece)), visibility))  # type: ignore[arg-type]
+        timelines.append(Timeline.follow(past, torch.tensor(list(piece)), visibility))
         past = timelines[-1].past
     return timelines
 

@@ -115,15 +115,15 @@ def test_a_concrete_spec_accepts_its_own_kind_only() -> None:
 
 def test_a_spec_is_frozen_and_hashable() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        CircleSpec().radius = 2.0  # type: ignore[misc]
+        CircleSpec().radius = 2.0
     assert len({PolygonSpec(), PolygonSpec(corners=3), PolygonSpec(corners=4)}) == 2
 
 
 def test_extra_fields_are_refused_with_their_path_and_the_nearest_name() -> None:
     with pytest.raises(ValidationError, match="corner"):
-        PolygonSpec(corner=4)  # type: ignore[call-arg]
+        PolygonSpec(corner=4)
     values = NESTED.to_dict()
-    values["shape"]["members"][1]["corner"] = 4  # type: ignore[index, call-overload]
+    values["shape"]["members"][1]["corner"] = 4
     with pytest.raises(UsageError) as caught:
         CanvasSpec.from_dict(values, where="spec.yaml")
     assert str(caught.value) == (
@@ -150,7 +150,7 @@ def test_a_missing_field_is_named() -> None:
 @pytest.mark.parametrize("text", ["{", "[1, 2", "[1, 2]", "3", '"x"', "null"])
 def test_text_that_is_no_spec_is_refused_by_name(read: object, text: str) -> None:
     with pytest.raises(UsageError, match=r"mine\.txt: "):
-        read(text, where="mine.txt")  # type: ignore[operator]
+        read(text, where="mine.txt")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity"])

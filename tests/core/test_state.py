@@ -30,7 +30,7 @@ def tree(batch: int = 3, shift: float = 0.0) -> Any:
 
 def leaves(state: Any) -> list[Tensor]:
     found: list[Tensor] = []
-    map_tensors(lambda tensor: found.append(tensor) or tensor, state)  # type: ignore[func-returns-value]
+    map_tensors(lambda tensor: found.append(tensor) or tensor, state)
     return found
 
 

@@ -53,7 +53,10 @@ def test_the_page_carries_what_was_seen() -> None:
             np.testing.assert_allclose(one.weights, other.weights, atol=1 / 500)
     aligned = unpack(found.data["examples"][1]["views"]["alignment"]["weights"])
     np.testing.assert_allclose(aligned, traces[1].attentions[0].weights, atol=1 / 500)
-    assert set(found.data["examples"][0]["views"]) == {"alignment", "rollout"}
+    first = found.data["examples"][0]
+    assert set(first["views"]) == {"alignment", "rollout"}
+    pictures = [*first["attentions"], *first["views"].values()]
+    assert {picture["weights"]["encoding"] for picture in pictures} == {"uint8"}  # all that the scripts read
 
 
 def test_nothing_a_model_says_becomes_markup() -> None:
@@ -66,6 +69,11 @@ def test_nothing_a_model_says_becomes_markup() -> None:
     assert found.data["examples"][0]["source"] == HOSTILE
     assert not [element for element in found.elements if element.tag in ("b", "i", "img")]
     assert json_in_html("</script>") == '"\\u003c/script\\u003e"'
+
+
+def test_each_line_runs_in_its_own_direction() -> None:
+    found = read(look_page([small.made_up(["▁3", "▁במאי"], ["1979", "-"])], "x"))
+    assert [line.attributes["dir"] for line in found.all("ol")] == ["rtl", "ltr"]
 
 
 def test_twelve_layers_of_twelve_heads_over_64_tokens_stay_small() -> None:

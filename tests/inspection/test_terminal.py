@@ -63,6 +63,13 @@ def test_narrow_cells_before_left_out_columns() -> None:
     assert narrow[:3] == ["  abcdefghijklmnopqrs", "x " + "█" * 19, "(1 of 20 columns lef…"]
 
 
+def test_wide_letters_keep_wide_cells() -> None:
+    lines = draw_alignment(np.ones((1, 9), np.float32), ["x"], list("一二三四五六七八九"), width=13).split(
+        "\n"
+    )
+    assert lines[:3] == ["  一二三四五", "x " + "█" * 10, "(4 of 9 colu…"]
+
+
 def test_long_names_are_cut() -> None:
     lines = draw_alignment(np.ones((1, 1), np.float32), ["r" * 50], ["c" * 50], width=30).split("\n")
     assert [line.strip() for line in lines[:14]] == ["c"] * 13 + ["…"]

@@ -65,9 +65,9 @@ def build_like(theirs: Theirs) -> SequenceToSequence:
     copy_embedding(theirs.model.encoder, ours.encoder.embedding)
     copy_embedding(theirs.model.decoder, ours.decoder.embedding)
     for source, target in zip(theirs.model.encoder.layers, ours.encoder.stack.layers, strict=True):
-        copy_encoder_layer(source, target)  # type: ignore[arg-type]
+        copy_encoder_layer(source, target)
     for source, target in zip(theirs.model.decoder.layers, ours.decoder.stack.layers, strict=True):
-        copy_decoder_layer(source, target)  # type: ignore[arg-type]
+        copy_decoder_layer(source, target)
     ours.decoder.head.words.bias.data = theirs.final_logits_bias[0]
     return ours
 
@@ -124,14 +124,14 @@ def copy_embedding(
 
 
 def copy_self_attention(source: nn.Module, target: SelfAttention) -> None:
-    join_linears(target.project, source.q_proj, source.k_proj, source.v_proj)  # type: ignore[arg-type]
-    copy(source.out_proj, target.out)  # type: ignore[arg-type]
+    join_linears(target.project, source.q_proj, source.k_proj, source.v_proj)
+    copy(source.out_proj, target.out)
 
 
 def copy_memory_attention(source: nn.Module, target: MemoryAttention) -> None:
-    copy(source.q_proj, target.query)  # type: ignore[arg-type]
-    join_linears(target.project, source.k_proj, source.v_proj)  # type: ignore[arg-type]
-    copy(source.out_proj, target.out)  # type: ignore[arg-type]
+    copy(source.q_proj, target.query)
+    join_linears(target.project, source.k_proj, source.v_proj)
+    copy(source.out_proj, target.out)
 
 
 def join_linears(target: nn.Linear, *sources: nn.Linear) -> None:
@@ -141,30 +141,30 @@ def join_linears(target: nn.Linear, *sources: nn.Linear) -> None:
 
 
 def copy_feedforward(source: nn.Module, target: Pointwise) -> None:
-    copy(source.fc1, target.network.widen)  # type: ignore[arg-type]
-    copy(source.fc2, target.network.narrow)  # type: ignore[arg-type]
+    copy(source.fc1, target.network.widen)
+    copy(source.fc2, target.network.narrow)
 
 
 def copy_norms(target: Layer, *sources: nn.Module) -> None:
     for source, join in zip(sources, target.joins, strict=True):
-        copy(source, join.norm)  # type: ignore[arg-type]
+        copy(source, join.norm)
 
 
 def copy_encoder_layer(source: nn.Module, target: Layer) -> None:
     looking, thinking = target.mixers
-    copy_self_attention(source.self_attn, looking)  # type: ignore[arg-type]
-    copy_feedforward(source, thinking)  # type: ignore[arg-type]
-    copy_norms(target, source.self_attn_layer_norm, source.final_layer_norm)  # type: ignore[arg-type]
+    copy_self_attention(source.self_attn, looking)
+    copy_feedforward(source, thinking)
+    copy_norms(target, source.self_attn_layer_norm, source.final_layer_norm)
 
 
 def copy_decoder_layer(source: nn.Module, target: Layer) -> None:
     looking, looking_back, thinking = target.mixers
-    copy_self_attention(source.self_attn, looking)  # type: ignore[arg-type]
-    copy_memory_attention(source.encoder_attn, looking_back)  # type: ignore[arg-type]
-    copy_feedforward(source, thinking)  # type: ignore[arg-type]
+    copy_self_attention(source.self_attn, looking)
+    copy_memory_attention(source.encoder_attn, looking_back)
+    copy_feedforward(source, thinking)
     copy_norms(
         target,
-        source.self_attn_layer_norm,  # type: ignore[arg-type]
-        source.encoder_attn_layer_norm,  # type: ignore[arg-type]
-        source.final_layer_norm,  # type: ignore[arg-type]
+        source.self_attn_layer_norm,
+        source.encoder_attn_layer_norm,
+        source.final_layer_norm,
     )

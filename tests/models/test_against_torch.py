@@ -94,7 +94,7 @@ def test_windowed_attention_is_attention_with_a_band() -> None:
     theirs = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True, dtype=torch.double)
     randomise(theirs, seed=1)
     ours = SelfAttentionSpec(heads=HEADS, radius=1).build(WIDTH, None).double()
-    torch_nn.copy_self_attention(theirs, ours)  # type: ignore[arg-type]
+    torch_nn.copy_self_attention(theirs, ours)
     x = random(BATCH, TIME, WIDTH, seed=2)
     beyond = (torch.arange(TIME) - torch.arange(TIME)[:, None]).abs() > 1
     for causal in (False, True):
@@ -107,7 +107,7 @@ def test_windowed_attention_is_attention_with_a_band() -> None:
 
 
 def stack(join: JoinSpec, *mixers: object, norm_last: bool, memory_width: int | None = None) -> Stack:
-    block = BlockSpec(mixers=mixers, join=join, repeat=2)  # type: ignore[arg-type]
+    block = BlockSpec(mixers=mixers, join=join, repeat=2)
     spec = StackSpec(blocks=(block,), final_norm=LayerNormSpec() if norm_last else None)
     return spec.build(WIDTH, memory_width).double()
 
@@ -125,13 +125,13 @@ def test_encoder_layers(join: JoinSpec, norm_first: bool, causal: bool, activati
     ours = stack(
         join,
         SelfAttentionSpec(heads=HEADS),
-        PointwiseSpec(hidden=HIDDEN, activation=activation),  # type: ignore[arg-type]
+        PointwiseSpec(hidden=HIDDEN, activation=activation),
         norm_last=norm_first,
     )
     for source, target in zip(theirs.layers, ours.layers, strict=True):
-        torch_nn.copy_encoder_layer(source, target)  # type: ignore[arg-type]
+        torch_nn.copy_encoder_layer(source, target)
     if norm is not None:
-        torch_nn.copy(norm, ours.final_norm)  # type: ignore[arg-type]
+        torch_nn.copy(norm, ours.final_norm)
     x = random(BATCH, TIME, WIDTH, seed=4)
     expected = theirs(x, mask=FUTURE if causal else None, src_key_padding_mask=~REAL)
     same_where_real(run(ours, x, causal), expected)
@@ -154,9 +154,9 @@ def test_decoder_layers(join: JoinSpec, norm_first: bool) -> None:
         memory_width=WIDTH,
     )
     for source, target in zip(theirs.layers, ours.layers, strict=True):
-        torch_nn.copy_decoder_layer(source, target)  # type: ignore[arg-type]
+        torch_nn.copy_decoder_layer(source, target)
     if norm is not None:
-        torch_nn.copy(norm, ours.final_norm)  # type: ignore[arg-type]
+        torch_nn.copy(norm, ours.final_norm)
     x, known = random(BATCH, TIME, WIDTH, seed=4), memory(WIDTH)
     expected = theirs(
         x,
@@ -183,9 +183,9 @@ def test_decoder_layers(join: JoinSpec, norm_first: bool) -> None:
 )
 def test_deep_recurrence(theirs: type[nn.RNNBase], cell: CellSpec, direction: str) -> None:
     """Every direction of a layer reads both directions of the one below."""
-    deep = theirs(WIDTH, 11, num_layers=3, bidirectional=direction == "both", batch_first=True).double()  # type: ignore[call-arg, misc, arg-type]
+    deep = theirs(WIDTH, 11, num_layers=3, bidirectional=direction == "both", batch_first=True).double()
     randomise(deep, seed=5)
-    block = BlockSpec(mixers=(RecurrentSpec(cell=cell, direction=direction),), repeat=3)  # type: ignore[arg-type]
+    block = BlockSpec(mixers=(RecurrentSpec(cell=cell, direction=direction),), repeat=3)
     ours = StackSpec(blocks=(block,)).build(WIDTH, None).double()
     torch_nn.copy_recurrence(deep, ours)
     x = random(BATCH, TIME, WIDTH, seed=6)

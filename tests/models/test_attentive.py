@@ -93,7 +93,7 @@ def test_a_bridge_starts_a_recurrence_from_the_last_state() -> None:
     assert ours.bridge is not None
     randomise(ours, seed=5)
     theirs = nn.LSTM(WIDTH, CELL, batch_first=True).double()
-    theirs.load_state_dict(ours.cells[0].fused.state_dict())  # type: ignore[union-attr, operator]
+    theirs.load_state_dict(ours.cells[0].fused.state_dict())
     last = torch.stack([STATES[row, length - 1] for row, length in enumerate(REAL.sum(1).tolist())])
     h, c = torch.tanh(ours.bridge.linear(last)).split(CELL, dim=-1)
     expected, _ = theirs(X, (h[None].contiguous(), c[None].contiguous()))

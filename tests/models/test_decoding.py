@@ -1,8 +1,11 @@
 """What every whole model keeps: whole = step by step, row = row in a batch, beams reorder its state."""
 
+from copy import deepcopy
+from functools import cache
+
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -19,6 +22,7 @@ SOURCES, TARGETS, PADDING = 13, 11, 0
 every_model = pytest.mark.parametrize("name", MODELS)
 
 
+@cache
 def build(name: str) -> SequenceToSequence:
     torch.manual_seed(0)
     model = MODELS[name].build({"source": SOURCES, "target": TARGETS}).double().eval()
@@ -106,6 +110,7 @@ def test_later_words_do_not_change_earlier_predictions(name: str) -> None:
 
 
 @every_model
+@settings(max_examples=5)
 @given(chosen=st.lists(st.integers(0, 2), min_size=1, max_size=5))
 def test_beams_reorder_repeat_and_drop_rows(name: str, chosen: list[int]) -> None:
     """After select_rows each row goes on as the one it was taken from."""
@@ -142,7 +147,7 @@ def test_a_state_is_not_changed_by_being_used(name: str) -> None:
 @every_model
 def test_the_source_is_seen(name: str) -> None:
     """Every real source word matters to every prediction."""
-    model = build(name)
+    model = deepcopy(build(name))
     randomise(model, seed=5)
     for place in range(2):
         changed = SOURCE.ids.clone()
@@ -159,6 +164,44 @@ def test_a_watched_model_computes_the_same(name: str) -> None:
         watched = read(model, SOURCE, TARGET)
     torch.testing.assert_close(watched, expected)
     assert tape.records
+
+
+def test_every_layer_and_head_of_a_transformer_can_be_seen_and_changed() -> None:
+    model = build("transformer")
+    with Tape(model) as tape:
+        before = read(model, SOURCE, TARGET)
+    shapes = {name: tuple(seen[0].shape) for name, seen in tape.ending_with("weights").items()}
+    assert shapes == {
+        "encoder.stack.layers.0.mixers.0.weights": (3, 3, 7, 7),
+        "encoder.stack.layers.1.mixers.0.weights": (3, 3, 7, 7),
+        "decoder.stack.layers.0.mixers.0.weights": (3, 3, 6, 6),
+        "decoder.stack.layers.0.mixers.1.weights": (3, 3, 6, 7),
+        "decoder.stack.layers.1.mixers.0.weights": (3, 3, 6, 6),
+        "decoder.stack.layers.1.mixers.1.weights": (3, 3, 6, 7),
+    }
+
+    def without_head_1(weights: Tensor) -> Tensor:
+        return torch.stack((weights[:, 0], torch.zeros_like(weights[:, 1]), weights[:, 2]), dim=1)
+
+    with Tape(model, edits={"decoder.stack.layers.1.mixers.1.weights": without_head_1}):
+        edited = read(model, SOURCE, TARGET)
+    # A head is a block of columns of the output matrix: switched off, it is as if they were zero.
+    cut = deepcopy(model)
+    cut.decoder.stack.layers[1].mixers[1].out.weight.data[:, 4:8] = 0
+    torch.testing.assert_close(edited, read(cut, SOURCE, TARGET))
+    assert not torch.allclose(edited, before)
+
+
+@every_model
+def test_dropout_is_for_training_only(name: str) -> None:
+    spec = MODELS[name]
+    rates = [path for path in spec.paths() if path.endswith(".dropout")]
+    wet = spec.override([f"{path}=0.5" for path in rates]).build({"source": SOURCES, "target": TARGETS})
+    model = wet.double().eval()
+    model.load_state_dict(build(name).state_dict())
+    torch.testing.assert_close(read(model, SOURCE, TARGET), read(build(name), SOURCE, TARGET))
+    model.train()
+    assert not torch.allclose(read(model, SOURCE, TARGET), read(model, SOURCE, TARGET))
 
 
 @every_model

@@ -25,11 +25,11 @@ SIZES = {"source": 13, "target": 13}
 
 def pair(**fields: object) -> SequenceToSequenceSpec:
     given = {"encoder": transformer_encoder(), "decoder": transformer_decoder()} | fields
-    return SequenceToSequenceSpec(**given)  # type: ignore[arg-type]
+    return SequenceToSequenceSpec(**given)
 
 
 def stack(*mixers: MixerSpec, join: JoinSpec | None = None, **fields: object) -> StackSpec:
-    return StackSpec(blocks=(BlockSpec(mixers=mixers, join=join or PlainSpec(), **fields),))  # type: ignore[arg-type]
+    return StackSpec(blocks=(BlockSpec(mixers=mixers, join=join or PlainSpec(), **fields),))
 
 
 def count(module: torch.nn.Module) -> int:
@@ -110,7 +110,7 @@ def test_a_shared_layer_needs_one_width() -> None:
 
 def learned(longest: int) -> SequenceToSequence:
     def side(build: object, *mixers: MixerSpec) -> object:
-        return build(12, *mixers, positions=LearnedSpec(longest=longest))  # type: ignore[operator]
+        return build(12, *mixers, positions=LearnedSpec(longest=longest))
 
     spec = pair(
         encoder=side(encoder, SelfAttentionSpec(heads=2)),

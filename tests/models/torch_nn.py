@@ -49,28 +49,28 @@ def copy_feedforward(widen: nn.Linear, narrow: nn.Linear, target: Pointwise) -> 
 
 def copy_encoder_layer(source: nn.TransformerEncoderLayer, target: Layer) -> None:
     looking, thinking = target.mixers
-    copy_self_attention(source.self_attn, looking)  # type: ignore[arg-type]
-    copy_feedforward(source.linear1, source.linear2, thinking)  # type: ignore[arg-type]
+    copy_self_attention(source.self_attn, looking)
+    copy_feedforward(source.linear1, source.linear2, thinking)
     for norm, join in zip((source.norm1, source.norm2), target.joins, strict=True):
-        copy(norm, join.norm)  # type: ignore[arg-type]
+        copy(norm, join.norm)
 
 
 def copy_decoder_layer(source: nn.TransformerDecoderLayer, target: Layer) -> None:
     looking, looking_back, thinking = target.mixers
-    copy_self_attention(source.self_attn, looking)  # type: ignore[arg-type]
-    copy_memory_attention(source.multihead_attn, looking_back)  # type: ignore[arg-type]
-    copy_feedforward(source.linear1, source.linear2, thinking)  # type: ignore[arg-type]
+    copy_self_attention(source.self_attn, looking)
+    copy_memory_attention(source.multihead_attn, looking_back)
+    copy_feedforward(source.linear1, source.linear2, thinking)
     for norm, join in zip((source.norm1, source.norm2, source.norm3), target.joins, strict=True):
-        copy(norm, join.norm)  # type: ignore[arg-type]
+        copy(norm, join.norm)
 
 
 def copy_recurrence(source: nn.RNNBase, target: Stack) -> None:
     """Layers and directions, in torch's order: weights of input and state, biases of both."""
     directions = 2 if source.bidirectional else 1
     for number, layer in enumerate(target.layers):
-        (mixer,) = layer.mixers  # type: ignore[union-attr]
+        (mixer,) = layer.mixers
         assert isinstance(mixer, Recurrent)
         for direction, cell in enumerate(mixer.cells):
             given: list[Tensor] = source.all_weights[number * directions + direction]
-            for weight, value in zip(cell.weights, given, strict=True):  # type: ignore[arg-type]
+            for weight, value in zip(cell.weights, given, strict=True):
                 weight.data = value.data

@@ -59,7 +59,7 @@ def test_the_lectures_numbers_come_out(watch: object) -> None:
     query[..., :2] = torch.tensor([4.0, 8.0])
     keys[0, 0, :, :2] = torch.tensor([[10.0, 9.0], [8.0, 8.0]])
     assert (query @ keys.transpose(-1, -2)).flatten().tolist() == [112, 96]
-    weights = attend(query, keys, torch.eye(2).double()[None, None], ScaledSpec().build(64, 64), watch=watch)  # type: ignore[arg-type]
+    weights = attend(query, keys, torch.eye(2).double()[None, None], ScaledSpec().build(64, 64), watch=watch)
     assert [round(weight, 2) for weight in weights.flatten().tolist()] == [0.88, 0.12]
 
 
@@ -121,7 +121,7 @@ def test_a_query_that_may_look_at_nothing_gets_zeros(
     mask = torch.ones(BATCH, 1, QUERIES, KEYS).bool()
     mask[1, 0, 2] = False
     given_bias = None if bias is None else bias.to(dtype)
-    out = attend(query, keys, values, scaled(), mask, given_bias, watch=watch)  # type: ignore[arg-type]
+    out = attend(query, keys, values, scaled(), mask, given_bias, watch=watch)
     assert (out[1, :, 2] == 0).all()
     assert (out[0, :, 2] != 0).all()
     out.square().sum().backward()
@@ -146,7 +146,7 @@ def test_dropout_takes_weights_away_and_doubles_the_rest(watch: object) -> None:
     query, keys, _ = parts()
     values = torch.eye(KEYS).double().expand(BATCH, HEADS, KEYS, KEYS)
     weights = attend(query, keys, values, scaled(), watch=look)
-    dropped = attend(query, keys, values, scaled(), dropout=0.5, watch=watch)  # type: ignore[arg-type]
+    dropped = attend(query, keys, values, scaled(), dropout=0.5, watch=watch)
     gone = dropped == 0
     torch.testing.assert_close(dropped, (2 * weights).masked_fill(gone, 0))
     assert 0.3 < gone.double().mean() < 0.7

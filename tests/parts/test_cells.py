@@ -107,7 +107,7 @@ def test_gru_step_by_hand() -> None:
 
 @pytest.mark.parametrize(("activation", "expected"), [("tanh", 0.6), ("relu", LN2)])
 def test_rnn_step_by_hand(activation: str, expected: float) -> None:
-    cell = ElmanSpec(width=1, activation=activation).build(1).double()  # type: ignore[arg-type]
+    cell = ElmanSpec(width=1, activation=activation).build(1).double()
     assert isinstance(cell, Elman)
     of_input, of_state, input_bias, state_bias = cell.weights
     fill(of_input, 3)

@@ -19,7 +19,7 @@ SEGMENT = torch.tensor([[0, 0, 1], [1, 0, 1]])
 
 def build(**fields: object) -> Embedding:
     torch.manual_seed(0)
-    embedding = EmbeddingSpec(width=WIDTH, **fields).build(VOCABULARY).eval().double()  # type: ignore[arg-type]
+    embedding = EmbeddingSpec(width=WIDTH, **fields).build(VOCABULARY).eval().double()
     for parameter in embedding.parameters():
         parameter.data = torch.randn_like(parameter)
     return embedding

@@ -126,8 +126,8 @@ def test_all_seven_are_in_the_table() -> None:
 
 
 def test_additive_layer_is_as_wide_as_the_query_unless_told() -> None:
-    assert AdditiveSpec().build(5, 13).vector.shape == (1, 5)  # type: ignore[union-attr]
-    assert AdditiveSpec(hidden=17).build(5, 13).vector.shape == (1, 17)  # type: ignore[union-attr]
+    assert AdditiveSpec().build(5, 13).vector.shape == (1, 5)
+    assert AdditiveSpec(hidden=17).build(5, 13).vector.shape == (1, 17)
 
 
 def test_only_products_declare_a_scale_and_only_location_knows_slots() -> None:

@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.core.errors import UsageError
 from regard.search.beam import BeamSpec
 from regard.search.constraints import (
+    NONE,
     Constraint,
     ForbiddenWords,
     ForcedPrefix,
@@ -18,6 +19,7 @@ from regard.search.constraints import (
     NoRepeatSpec,
     RepetitionPenalty,
     RepetitionPenaltySpec,
+    Rules,
 )
 from regard.search.exhaustive import ExhaustiveSpec
 from regard.search.greedy import GreedySpec
@@ -62,6 +64,7 @@ seeds = st.integers(0, 10_000)
 
 
 @pytest.mark.parametrize("name", CASES)
+@settings(max_examples=7)
 @given(seed=seeds, impossible=st.sampled_from([0.0, 0.3]))
 def test_exactly_the_answers_that_satisfy_it_are_left(name, seed, impossible):
     constraint, satisfies = CASES[name]
@@ -79,6 +82,7 @@ def test_exactly_the_answers_that_satisfy_it_are_left(name, seed, impossible):
 
 
 @pytest.mark.parametrize("name", CASES)
+@settings(max_examples=7)
 @given(seed=seeds)
 def test_a_beam_that_prunes_nothing_finds_the_best_constrained_answer(name, seed):
     constraint, _ = CASES[name]
@@ -94,6 +98,7 @@ def test_a_beam_that_prunes_nothing_finds_the_best_constrained_answer(name, seed
 
 
 @pytest.mark.parametrize("name", LIMITS)
+@settings(max_examples=7)
 @given(seed=seeds, impossible=st.sampled_from([0.0, 0.3]))
 def test_every_search_keeps_to_it(name, seed, impossible):
     constraint, satisfies = LIMITS[name]
@@ -123,6 +128,7 @@ def test_constraints_work_together(seed):
 @pytest.mark.parametrize(
     "spec", [GreedySpec(), BeamSpec(size=3, best=2), ExhaustiveSpec()], ids=lambda s: s.kind()
 )
+@settings(max_examples=7)
 @given(seed=seeds, order=st.permutations(range(5)))
 def test_each_sentence_has_its_own(spec, seed, order):
     """Prefixes and words differ per sentence and follow it through batches and orders."""
@@ -196,6 +202,28 @@ def test_required_words_are_found_by_any_beam_when_there_is_time(seed, size, lon
         assert satisfies(some[0].tokens)
 
 
+words = st.lists(st.integers(1, 3), min_size=1, max_size=4)
+
+
+@settings(max_examples=60)
+@given(
+    required=st.lists(st.lists(words, min_size=1, max_size=2), min_size=1, max_size=3),
+    said=st.lists(st.integers(1, 3), max_size=8),
+)
+def test_a_wanted_token_always_brings_the_goal_nearer(required, said):
+    """The contract of goals; with so few tokens, phrases overlap and break one another off."""
+    rules = Rules([RequiredWords([required], END)])
+    state = rules.start(torch.tensor([1]))
+    for token in said:
+        state = rules.follow(torch.tensor([token]), state)
+    options = {token for token in rules.wanted(state)[0].tolist() if token != NONE}
+    after = [rules.follow(torch.tensor([token]), state) for token in options]
+    if all(any(occurs(one, said) for one in phrase) for phrase in required):
+        assert not options
+    else:
+        assert max(int(rules.progress(one)) for one in after) > int(rules.progress(state))
+
+
 @given(seed=seeds)
 def test_overlapping_phrases_do_not_hold_each_other_up(seed):
     tree, phrases = Tree(seed, 7), [[[1, 2, 3]], [[2, 4]], [[3, 1, 2]], [[4, 4]]]
@@ -204,6 +232,7 @@ def test_overlapping_phrases_do_not_hold_each_other_up(seed):
     assert all(occurs(one, found.tokens) for phrase in phrases for one in phrase)
 
 
+@settings(max_examples=7)
 @given(seed=seeds, order=st.permutations(range(5)))
 def test_required_words_of_one_sentence_leave_the_others_alone(seed, order):
     tree, first = Tree(seed, 7), torch.tensor([1, 2, 3, 4, 5])

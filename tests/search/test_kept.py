@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.core.errors import UsageError
@@ -29,6 +29,7 @@ SEARCHES = [
 
 
 @pytest.mark.parametrize("spec", SEARCHES, ids=lambda spec: spec.kind())
+@settings(max_examples=7)
 @given(seed=st.integers(0, 10_000), impossible=st.sampled_from([0.0, 0.4]))
 def test_keeping_changes_nothing_and_adds_up(spec, seed, impossible):
     tree, search, kept = Tree(seed, 4, impossible), spec.build(), Kept(words=3)
@@ -105,12 +106,12 @@ def test_the_tree_is_drawn():
     spec = BeamSpec(size=2, alpha=0, stop=NoBetterPossibleSpec())
     spec.build()(markov(probabilities.log()), None, torch.tensor([1]), END, 4, keep=kept)
     words = {0: "</s>", 2: "the", 3: "a", 4: "cat"}
-    assert draw(kept, 0, words.__getitem__).splitlines() == [
+    assert draw(kept.sentences[0], words.__getitem__).splitlines() == [
         "●",
         f"├─ the·0.60 cat·0.55 </s>·1.00 ■ {math.log(0.33):.3f}",
         f"└─ a·0.40 cat·0.90 </s>·1.00 ■ {math.log(0.36):.3f} best",
     ]
-    assert draw(kept, 0, words.__getitem__, pruned=True).splitlines() == [
+    assert draw(kept.sentences[0], words.__getitem__, pruned=True).splitlines() == [
         "●",
         f"├─ the·0.60 {math.log(0.6):.3f}",
         f"│  ├─ cat·0.55 </s>·1.00 ■ {math.log(0.33):.3f}",

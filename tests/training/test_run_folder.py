@@ -219,6 +219,17 @@ def test_a_full_disk_leaves_the_weights_before(tmp_path: Path) -> None:
     assert not [path for path in run.path.iterdir() if "writing" in path.name]
 
 
+def test_what_a_killed_write_left_is_cleaned_up(tmp_path: Path) -> None:
+    run = create(tmp_path / "run")
+    run.save_weights({"w": torch.ones(3)})
+    before = sorted(path.name for path in run.path.iterdir())
+    (run.path / ".model.safetensors.writing").write_bytes(b"half")
+    (run.path / "checkpoints" / ".writing").mkdir(parents=True)
+    run.clean()
+    assert sorted(path.name for path in run.path.iterdir()) == sorted([*before, "checkpoints"])
+    assert list((run.path / "checkpoints").iterdir()) == []
+
+
 def test_tied_weights_are_stored_once_and_come_back_tied(tmp_path: Path) -> None:
     run, model = create(tmp_path / "run"), make_model()
     run.save_weights(named_weights(model))

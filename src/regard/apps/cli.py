@@ -253,12 +253,12 @@ def doctor(as_json: AsJson = False) -> None:
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Run folder.")] = Path("runs/demo"),
-    seconds: Annotated[int, typer.Option(help="Training time.", min=1)] = 0,
+    steps: Annotated[int | None, typer.Option(help="Train for so many steps only.", min=1)] = None,
 ) -> None:
     """Learn to read dates in forty languages, in two minutes, and show where the model looked."""
     from regard.apps.demo import show
 
-    show(out, seconds)
+    show(out, steps)
 
 
 def chosen_search(

@@ -9,6 +9,7 @@ from regard.apps.announcing import Announcements
 from regard.apps.session import Run
 from regard.apps.training import train
 from regard.data.corpora.dates import Dated, dates
+from regard.inspection import glyphs
 from regard.inspection.alignment import alignment
 from regard.inspection.page import look_page
 from regard.inspection.terminal import draw_alignment
@@ -21,51 +22,48 @@ TEST = 1000
 
 
 def show(out: Path, steps: int | None) -> None:
+    """Train (or go on with) the demo's run, answer dates it has never seen, and draw where it looked."""
+    print("Learning to read dates in 48 locales, written as people write them.\n", file=sys.stderr)
     began = time.perf_counter()
-    spec = date_reader()
-    print(f"Learning to read dates: regard train {'…'} --data dates --out {out}\n", file=sys.stderr)
-    run = train(spec, "dates", out, steps=steps, watchers=progress(), listener=Announcements()).run
+    run = train(date_reader(), "dates", out, steps=steps, watchers=progress(), listener=Announcements()).run
     unseen = dates("test", TEST, seed=0)
     answers = run([one.source for one in unseen])
     seconds = time.perf_counter() - began
-    print_answers(unseen, answers)
+    some = different_languages(unseen)
+    for at in some[:SHOWN]:
+        print(answer_line(unseen[at], answers[at]))
     right = sum(answer == one.target for answer, one in zip(answers, unseen, strict=True))
-    print(f"\n{right} of {len(unseen)} unseen dates exactly right, {seconds:.0f} s from start to answers\n")
-    print_look(run, unseen, answers)
+    print(f"\n{right} of {len(unseen)} unseen dates exactly right; {seconds:.0f} s from start to answers.\n")
+    draw_look(run, next((unseen[at] for at in some if shows_well(unseen[at], answers[at])), unseen[0]))
     page = out / "look.html"
-    some = different_locales(unseen, SHOWN)
-    replace_file(page, look_page([run.trace(unseen[at].source) for at in some[:4]], "dates").encode())
-    print(f"Where each layer and head looked: {page}    How training went: {out / 'report.html'}")
-    question = shlex.quote(unseen[some[0]].source)
-    print(f"Ask it yourself:  echo {question} | regard run {out}")
+    replace_file(page, look_page([run.trace(unseen[at].source) for at in some[:6]], "dates").encode())
+    print(f"\nEvery layer and head:  {page}\nHow training went:     {out / 'report.html'}")
+    print(f"Ask it yourself:       echo {shlex.quote(unseen[some[0]].source)} | .venv/bin/regard run {out}")
 
 
-def different_locales(unseen: list[Dated], most: int) -> list[int]:
-    """Places of the first example of each locale, no two alike."""
+def different_languages(unseen: list[Dated]) -> list[int]:
+    """Places of the first example of each language that is written with the name of a month."""
     first: dict[str, int] = {}
     for at, one in enumerate(unseen):
-        first.setdefault(one.locale.split("_")[0], at)
-    return list(first.values())[:most]
+        if any(character.isalpha() for character in one.source):
+            first.setdefault(one.locale.split("_")[0], at)
+    return list(first.values())
 
 
-def print_answers(unseen: list[Dated], answers: list[str]) -> None:
-    for at in different_locales(unseen, SHOWN):
-        one = unseen[at]
-        mark = "✓" if answers[at] == one.target else f"✗ {one.target}"
-        print(f"  {one.locale:<6} {one.source:<40} → {answers[at]} {mark}")
+def answer_line(one: Dated, answer: str) -> str:
+    mark = "✓" if answer == one.target else f"✗ ({one.target})"
+    space = " " * max(1, 36 - glyphs.width(one.source))
+    return f"  {one.locale:<6} {glyphs.closed(one.source)}{space}→ {answer} {mark}"
 
 
-def print_look(run: Run, unseen: list[Dated], answers: list[str]) -> None:
-    """One date whose parts change places on the way, drawn in the terminal."""
-    chosen = next(
-        (at for at in different_locales(unseen, 100) if answers[at] == unseen[at].target and is_long(unseen[at])), 0
-    )
-    trace = run.trace(unseen[chosen].source)
+def draw_look(run: Run, one: Dated) -> None:
+    trace = run.trace(one.source)
     matrix = alignment(trace)
-    if matrix is not None:
-        print("Where it looked (rows: what it wrote; columns: what it read):\n")
-        print(draw_alignment(matrix, trace.predictions, trace.source, colour=sys.stdout.isatty()))
+    assert matrix is not None, "the demo's model looks at its source"
+    print("Where it looked; a row for each character it wrote, a column for each it read:\n")
+    print(draw_alignment(matrix, trace.predictions, trace.source, colour=sys.stdout.isatty()))
 
 
-def is_long(one: Dated) -> bool:
-    return 14 <= len(one.source) <= 28 and one.source.isascii() and not one.source[0].isdigit()
+def shows_well(one: Dated, answer: str) -> bool:
+    """A right answer whose day, month and year change places on the way."""
+    return answer == one.target and 14 <= len(one.source) <= 24 and one.source[:1].isascii()

@@ -70,6 +70,7 @@ def train(
 ) -> Trained:
     """Train, or go on with, the run in ``out``. ``settings`` are ``key=value`` overrides of the spec."""
     spec = with_budget(system_named(system), steps, minutes).override(settings)
+    refuse_impossible(spec)
     chosen, folder_path = choose_device(device), Path(out)
     known = known_tokenizers(folder_path, start_from)
     given, given_valid = find_data(data, valid)
@@ -105,6 +106,12 @@ def train(
     model.eval()
     write_report(run, result, pairs.report, validation.samples, folder)
     return Trained(run, result)
+
+
+def refuse_impossible(spec: SystemSpec) -> None:
+    """Sizes that do not fit together are told at once, before any data is read; this allocates nothing."""
+    with torch.device("meta"):
+        spec.model.build({"source": 8, "target": 8})
 
 
 def cache_folder() -> Path:

@@ -5,7 +5,7 @@ fastest path; when one is open the part passes its intermediate values through i
 
     with Tape(model) as tape:
         model(...)
-    tape["decoder.stack.layers.0.1.weights"]     # one tensor per call, in order
+    tape["decoder.stack.layers.0.mixers.1.weights"]     # one tensor per call, in order
 
 ``edits`` replaces values on the way: a head switched off, attention made uniform, a residual cut.
 """

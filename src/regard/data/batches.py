@@ -13,7 +13,7 @@ from jaxtyping import Integer
 from regard.core.errors import UsageError
 from regard.data.randomness import keyed
 
-_LONGEST = (1 << 15) - 1
+_LONGEST = (1 << 15) - 2
 
 
 class BatchPlan(Sequence[np.ndarray]):
@@ -57,7 +57,7 @@ def _plan(
         row = int(lengths.max(axis=1).argmax())
         most = min(budget, _LONGEST)
         raise UsageError(f"example {row} has {longest} tokens, but a batch holds at most {most}")
-    order = _by_length(lengths, order)
+    order = _by_length(lengths, order, random)
     bounds = np.asarray(list(_cuts(lengths, order, budget)), dtype=np.int64)
     sequence = np.arange(len(bounds) - 1)
     if random is not None:
@@ -65,7 +65,7 @@ def _plan(
     return BatchPlan(order, bounds, sequence, _padding_share(lengths, order, bounds))
 
 
-def _by_length(lengths: np.ndarray, order: np.ndarray) -> np.ndarray:
+def _by_length(lengths: np.ndarray, order: np.ndarray, random: np.random.Generator | None) -> np.ndarray:
     """By the longer side, then by how much longer it is, up and down in turn.
 
     The longer side decides what a batch costs. Going back and forth over the difference keeps neighbours
@@ -74,9 +74,14 @@ def _by_length(lengths: np.ndarray, order: np.ndarray) -> np.ndarray:
     """
     longer = lengths.max(axis=1).astype(np.int16)
     difference = lengths[:, 0].astype(np.int16) - lengths[:, -1].astype(np.int16)
-    turning = np.where(longer & 1, -difference, difference)
-    order = order[np.argsort(turning[order], kind="stable")]
-    return order[np.argsort(longer[order], kind="stable")]
+    turn = longer & 1
+    if random is not None:
+        # Lengths alone would put the same examples together in every epoch: blur, and begin anywhere.
+        difference += random.integers(-1, 2, size=len(difference), dtype=np.int16)
+        turn ^= random.integers(2, dtype=np.int16)
+    order = order[np.argsort(np.where(turn, -difference, difference)[order], kind="stable")]
+    order = order[np.argsort(longer[order], kind="stable")]
+    return order[::-1] if random is not None and random.random() < 0.5 else order
 
 
 def _cuts(lengths: np.ndarray, order: np.ndarray, budget: int) -> Iterator[int]:

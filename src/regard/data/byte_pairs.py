@@ -8,7 +8,7 @@ seed its own.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Self, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from regard.data.randomness import Drops
 
@@ -86,7 +86,7 @@ def apply_merges(pieces: Sequence[int], merges: MergeTable, drops: Iterator[bool
 
 
 class Outcome:
-    """What a word becomes if, from here on, nothing is dropped within ``draws`` answers.
+    """What a word becomes if, after drops at ``gaps``, nothing is dropped within ``draws`` answers.
 
     ``after`` holds the outcomes of a further drop, by how many answers come before it. The result of merging
     depends on the answers alone, so that each way of dropping needs to be worked out only once a word.
@@ -95,9 +95,9 @@ class Outcome:
     __slots__ = ("after", "draws", "gaps", "pieces")
 
     def __init__(self, characters: Sequence[int], merges: MergeTable, gaps: tuple[int, ...]) -> None:
-        script = _Script(gaps)
-        self.pieces = tuple(apply_merges(characters, merges, script))
-        self.draws = script.since_last_drop
+        never = _Never()
+        self.pieces = tuple(apply_merges(characters, merges, _Replay(gaps, never)))
+        self.draws = never.answers
         self.gaps = gaps
         self.after: dict[int, Outcome] = {}
 
@@ -105,8 +105,8 @@ class Outcome:
 class DroppingWord:
     """A word and the outcomes met so far; ``merge`` draws one."""
 
-    LONGEST = 24
-    """Longer words rarely come again: their outcomes are worked out each time."""
+    LONGEST, MOST_DROPS = 24, 2
+    """Longer words, and more drops in one word, rarely come again: these are worked out each time."""
 
     __slots__ = ("_characters", "_first")
 
@@ -116,9 +116,10 @@ class DroppingWord:
 
     def merge(self, merges: MergeTable, drops: Drops) -> Sequence[int]:
         outcome = self._first
-        if drops.gap < outcome.draws and len(self._characters) > self.LONGEST:
-            return apply_merges(self._characters, merges, drops)
+        remembered = self.MOST_DROPS if len(self._characters) <= self.LONGEST else 0
         while drops.gap < outcome.draws:
+            if len(outcome.gaps) == remembered:
+                return apply_merges(self._characters, merges, _Replay(outcome.gaps, drops))
             gap = int(drops.gap)
             following = outcome.after.get(gap)
             if following is None:
@@ -130,20 +131,34 @@ class DroppingWord:
         return outcome.pieces
 
 
-class _Script:
-    """Drops at given gaps, then never again; counts the answers since the last drop."""
+class _Replay:
+    """Drops at given gaps, then as another stream says."""
 
-    def __init__(self, gaps: Sequence[int]) -> None:
-        self._gaps = list(reversed(gaps))
-        self.since_last_drop = 0
+    def __init__(self, gaps: Sequence[int], then: Iterator[bool]) -> None:
+        self._gaps, self._then = list(reversed(gaps)), then
 
-    def __iter__(self) -> Self:
+    def __iter__(self) -> "_Replay":
         return self
 
     def __next__(self) -> bool:
-        if self._gaps and self.since_last_drop == self._gaps[-1]:
+        if not self._gaps:
+            return next(self._then)
+        if self._gaps[-1] == 0:
             self._gaps.pop()
-            self.since_last_drop = 0
             return True
-        self.since_last_drop += 1
+        self._gaps[-1] -= 1
+        return False
+
+
+class _Never:
+    """Drops nothing, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.answers = 0
+
+    def __iter__(self) -> "_Never":
+        return self
+
+    def __next__(self) -> bool:
+        self.answers += 1
         return False

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class Shelf:
     memory_limit: int
 
     @classmethod
-    def none(cls) -> Self:
+    def none(cls) -> "Shelf":
         """For what is certainly small: everything stays in memory."""
         return cls(Path(), bytes(32), sys.maxsize)
 

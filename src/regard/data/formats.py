@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.core.errors import DataError, UsageError, nearest
-from regard.data.lines import check_file, read_lines
+from regard.data.lines import check_file, read_lines, shown
+from regard.data.places import ending
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "source": ("source", "src", "input", "question", "x"),
@@ -29,7 +30,7 @@ class Record(NamedTuple):
 
 def read_tsv(path: str | Path, fields: Sequence[str]) -> Iterator[Record]:
     """Columns between tabs, by position or under a header; quotes mean nothing."""
-    name = str(path)
+    name = shown(path)
     columns: Sequence[int] | None = None
     for number, text in read_lines(path):
         cells = text.split("\t") if len(fields) > 1 or "\t" in text else [text]
@@ -49,7 +50,7 @@ def read_tsv(path: str | Path, fields: Sequence[str]) -> Iterator[Record]:
 
 def read_csv(path: str | Path, fields: Sequence[str]) -> Iterator[Record]:
     """Comma-separated values, quoted as RFC 4180 says; a row may span lines."""
-    name = str(path)
+    name = shown(path)
     # The module wants the line ends inside quotes, so they are given back.
     reader = csv.reader((line.text + "\n" for line in read_lines(path)), strict=True)
     columns: Sequence[int] | None = None
@@ -76,7 +77,7 @@ def read_csv(path: str | Path, fields: Sequence[str]) -> Iterator[Record]:
 
 def read_jsonl(path: str | Path, fields: Sequence[str], languages: Sequence[str] = ()) -> Iterator[Record]:
     """One JSON object a line; a file that is one array is read whole, its items counted as lines."""
-    name = str(path)
+    name = shown(path)
     lines = read_lines(path)
     for number, text in lines:
         if number == 1 and text.lstrip().startswith("["):
@@ -95,7 +96,7 @@ def read_parquet(path: str | Path, fields: Sequence[str], languages: Sequence[st
         import pyarrow.parquet as parquet
     except ImportError:
         raise UsageError(f'{path}: reading Parquet needs pyarrow: pip install "regard[data]"') from None
-    name = str(path)
+    name = shown(path)
     check_file(Path(path))
     try:
         file = parquet.ParquetFile(path)
@@ -121,7 +122,7 @@ def read_parquet(path: str | Path, fields: Sequence[str], languages: Sequence[st
 
 def read_plain(path: str | Path, fields: Sequence[str]) -> Iterator[Record]:
     """One text a line."""
-    name, field = str(path), fields[0]
+    name, field = shown(path), fields[0]
     for number, text in read_lines(path):
         yield Record({field: text}, name, number)
 
@@ -132,7 +133,7 @@ def read_aligned(paths: Sequence[str | Path], fields: Sequence[str]) -> Iterator
         raise UsageError(
             f"{len(fields)} line-aligned files are needed ({', '.join(fields)}), got {len(paths)}"
         )
-    name = ",".join(str(path) for path in paths)
+    name = ",".join(shown(path) for path in paths)
     readers = [read_lines(path) for path in paths]
     number = 0
     while True:
@@ -190,6 +191,8 @@ def _wrong_width(name: str, number: int, expected: int, cells: Sequence[str], be
         others = {"tabs": "\t", "commas": ",", "semicolons": ";"}
         seen = [word for word, mark in others.items() if word != between and mark in cells[0]]
         hint = f" (there are {seen[0]} in it)" if seen else ""
+        if not seen and Path(name).suffix and not ending(name):
+            hint = " (if this file is one of a line-aligned pair, give both: FILE,FILE)"
     message = f"expected {expected} columns between {between}, found {len(cells)}{hint}"
     return DataError(message, file=name, line=number)
 
@@ -215,7 +218,13 @@ def _text(value: Any, key: str, name: str, number: int) -> str:
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise DataError(f"expected a text, got {_kind(value)}", file=name, line=number, field=key)
-    return str(value)
+    text = str(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        said = f"half a surrogate pair at character {error.start + 1}"
+        raise DataError(said, file=name, line=number, field=key) from None
+    return text
 
 
 def _kind(value: Any) -> str:

@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
 def read_lines(path: str | Path) -> Iterator[Line]:
     """Every line of a file, of a ``.gz`` file or of standard input (``-``), numbered from 1."""
-    name = "standard input" if str(path) == STDIN else str(path)
+    name = shown(path)
     number = 0
     try:
         with open_bytes(path) as file:
@@ -38,6 +38,11 @@ def read_lines(path: str | Path) -> Iterator[Line]:
         raise DataError(f"damaged gzip file: {error}", file=name, line=number + 1) from None
     if number == 0:
         raise DataError("the file is empty", file=name)
+
+
+def shown(path: str | Path) -> str:
+    """What a file is called in a message."""
+    return "standard input" if str(path) == STDIN else str(path)
 
 
 def open_bytes(path: str | Path) -> AbstractContextManager[IO[bytes]]:

@@ -5,9 +5,10 @@ from Python is kept.
 """
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Bool
@@ -23,18 +24,21 @@ Given: TypeAlias = Where | Iterable[Pair] | Iterable[Record]
 """A path, a tuple of line-aligned paths, or pairs as they are."""
 
 
-class Origin(Protocol):
+class Origin(ABC):
     """Records of pairs, as often as one likes."""
 
-    @property
-    def name(self) -> str: ...
+    name: str
+    """What a report or a complaint calls it."""
 
+    @abstractmethod
     def __iter__(self) -> Iterator[Record]: ...
 
-    def fingerprint(self) -> str: ...
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """A digest of the content, order and all."""
 
 
-class FileOrigin:
+class FileOrigin(Origin):
     def __init__(self, files: Files) -> None:
         self._files = files
         self.name = ",".join(str(file) for file in files)
@@ -54,7 +58,7 @@ class FileOrigin:
         return digest.hexdigest()
 
 
-class MemoryOrigin:
+class MemoryOrigin(Origin):
     def __init__(self, records: list[Record], name: str) -> None:
         self._records, self.name = records, name
 
@@ -65,7 +69,11 @@ class MemoryOrigin:
         digest = hashlib.sha256()
         for record in self._records:
             for field in PAIR:
-                text = record.fields[field].encode("utf-8", errors="surrogatepass")
+                try:
+                    text = record.fields[field].encode()
+                except UnicodeEncodeError as error:
+                    said = f"half a surrogate pair at character {error.start + 1}"
+                    raise DataError(said, file=record.file, line=record.line, field=field) from None
                 digest.update(len(text).to_bytes(8, "little") + text)
         return digest.hexdigest()
 

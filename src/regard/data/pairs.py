@@ -1,11 +1,14 @@
 """Pairs of texts, prepared for training: read, split, tokenized, stored, and served in batches."""
 
 import hashlib
+import shutil
 import tempfile
 import time
+import uuid
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
 
 from pydantic import Field, model_validator
 
@@ -43,7 +46,7 @@ class PairsSpec(Spec):
     """Bytes of tokens on each side beyond which they are mapped from a file instead of kept in memory."""
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _possible(self) -> "PairsSpec":
         if self.joint and self.source != self.target:
             different = (f"{path}: {a!r} and {b!r}" for path, a, b in diff(self.source, self.target))
             raise ValueError(f"joint=True needs equal source and target, but {', '.join(different)}")
@@ -61,8 +64,8 @@ class Pairs:
         self.source_tokenizer, self.target_tokenizer = (side.tokenizer for side in prepared.train)
         self._train, self._valid_texts = prepared.train, prepared.valid
         tokenizers = self.source_tokenizer, self.target_tokenizer
+        self._cache: Path | None = None
         self._valid = encode_pairs(prepared.valid, tokenizers, spec.longest, Shelf.none())[0].stores
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
     def prepare(
@@ -73,7 +76,7 @@ class Pairs:
         seed: int = 0,
         tokenizers: tuple[Tokenizer, Tokenizer] | None = None,
         cache: Path | None = None,
-    ) -> Self:
+    ) -> "Pairs":
         """Read, hold out, learn vocabularies (unless given), encode.
 
         Only corpora beyond ``spec.memory_limit`` touch ``cache``; without one they go to a temporary folder
@@ -82,25 +85,31 @@ class Pairs:
         started = time.perf_counter()
         origin, valid_origin = origin_of(train), None if valid is None else origin_of(valid)
         fingerprint = _fingerprint(origin, valid_origin)
-        temporary = tempfile.TemporaryDirectory(prefix="regard-") if cache is None else None
-        shelf = _shelf(
-            cache or Path(temporary.name if temporary else ""), spec, seed, fingerprint, tokenizers
-        )
-        prepared = recall(shelf)
-        if prepared is None:
-            prepared = _prepare(spec, origin, valid_origin, seed, tokenizers, shelf)
-            keep(prepared, shelf)
-        report = prepared.report._replace(seconds=time.perf_counter() - started)
-        pairs = cls(spec, seed, fingerprint, prepared._replace(report=report))
-        pairs._temporary = temporary
+        with ExitStack() as cleaning:
+            folder = cache or _unused_folder(None)
+            if cache is None:
+                cleaning.callback(shutil.rmtree, folder, ignore_errors=True)
+            shelf = _shelf(folder, spec, seed, fingerprint, tokenizers)
+            prepared = recall(shelf)
+            if prepared is None:
+                prepared = _prepare(spec, origin, valid_origin, seed, tokenizers, shelf)
+                keep(prepared, shelf)
+            report = prepared.report._replace(seconds=time.perf_counter() - started)
+            pairs = cls(spec, seed, fingerprint, prepared._replace(report=report))
+            pairs._cache = cache
+            if report.mapped:
+                weakref.finalize(pairs, cleaning.pop_all().close)
         return pairs
 
     def epoch(self, number: int) -> PairBatches:
         """The batches of an epoch; their order, and what dropout draws, are functions of (seed, number)."""
-        with tempfile.TemporaryDirectory(prefix="regard-") as folder:
-            # A drawn epoch too large for memory is a mapped file, which outlives its name in the folder.
-            shelf = Shelf(Path(folder), bytes(32), self.spec.memory_limit)
+        folder = _unused_folder(self._cache)
+        shelf = Shelf(folder, bytes(32), self.spec.memory_limit)
+        try:
             stores = draw_pairs(self._train, self.seed, number, self.spec.longest, shelf)
+        finally:
+            # A drawn epoch too large for memory is a mapped file, which outlives its name.
+            shutil.rmtree(folder, ignore_errors=True)
         return PairBatches(plan_epoch(stores.lengths, self.spec.batch_tokens, self.seed, number), stores)
 
     def validation(self) -> PairBatches:
@@ -208,6 +217,11 @@ def _nothing_left(read: ReadReport, tally: Tally, spec: PairsSpec) -> str:
 def _fingerprint(train: Origin, valid: Origin | None) -> str:
     parts = (train.fingerprint(), "held out" if valid is None else valid.fingerprint())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _unused_folder(inside: Path | None) -> Path:
+    """A name for a folder that appears only if something too large for memory has to go there."""
+    return (inside or Path(tempfile.gettempdir())) / f"regard-{uuid.uuid4().hex}"
 
 
 def _shelf(

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
@@ -43,7 +43,7 @@ class Prefetch(Generic[Item]):
                 self._made.get_nowait()
             self._thread.join(timeout=0.01)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Prefetch[Item]":
         return self
 
     def __exit__(

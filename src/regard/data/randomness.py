@@ -1,7 +1,6 @@
 """Random numbers that are functions of where they are used, not of what was drawn before."""
 
 import math
-from typing import Self
 
 import numpy as np
 
@@ -44,7 +43,7 @@ class Drops:
         uniform = (mixed(self._state) >> 11) * 2.0**-53
         return int(math.log1p(-uniform) * self._scale)
 
-    def __iter__(self) -> Self:
+    def __iter__(self) -> "Drops":
         return self
 
     def __next__(self) -> bool:

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Self
+from typing import IO
 
 import numpy as np
 import torch
@@ -38,7 +38,7 @@ class TokenStore:
         self.lengths: np.ndarray = np.diff(offsets).astype(np.int32)
 
     @classmethod
-    def of(cls, rows: Iterable[Sequence[int] | np.ndarray], vocabulary: int) -> Self:
+    def of(cls, rows: Iterable[Sequence[int] | np.ndarray], vocabulary: int) -> "TokenStore":
         """A store in memory."""
         arrays = [np.asarray(row, dtype=element_type(vocabulary)) for row in rows]
         lengths = np.asarray([len(row) for row in arrays], dtype=np.int64)
@@ -46,7 +46,7 @@ class TokenStore:
         return cls(values, np.concatenate(([0], np.cumsum(lengths))))
 
     @classmethod
-    def open(cls, path: Path, fingerprint: bytes) -> Self | None:
+    def open(cls, path: Path, fingerprint: bytes) -> "TokenStore | None":
         """The store in a file; None if it is missing, torn, or made from something else."""
         try:
             size = path.stat().st_size
@@ -148,11 +148,12 @@ class StoreWriter:
 
     @property
     def _temporary(self) -> Path:
-        return self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
+        return _temporary(self._path)
 
     def _spill(self) -> None:
         with _writing(self._path):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _clear_abandoned(self._path)
             self._file = self._temporary.open("wb")
             self._file.seek(_START)
             for block in self._blocks:
@@ -170,7 +171,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 def write_atomically(path: Path, text: str) -> None:
     """A text file that is there completely or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _temporary(path)
     with _writing(path):
         try:
             with temporary.open("w", encoding="utf-8") as file:
@@ -181,6 +182,17 @@ def write_atomically(path: Path, text: str) -> None:
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def _clear_abandoned(path: Path) -> None:
+    """Remove what processes that are no more left unfinished."""
+    for left in path.parent.glob(f".{path.name}.*.tmp"):
+        if not Path(f"/proc/{left.suffixes[-2][1:]}").exists() and Path("/proc/self").exists():
+            left.unlink(missing_ok=True)
 
 
 def _aligned(place: int) -> int:

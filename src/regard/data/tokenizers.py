@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import tokenizers as library
 
@@ -21,7 +21,7 @@ from regard.data.units import MERGING, SPACE, SPECIALS, TokenizerSpec, bytes_of,
 
 __all__ = ["Tokenizer", "TokenizerSpec"]
 
-_WORDS_REMEMBERED = 1 << 19
+_WORDS_REMEMBERED = 1 << 17
 _TEXTS_REMEMBERED = 1 << 16
 
 
@@ -39,7 +39,7 @@ class Tokenizer:
         self._split = lru_cache(maxsize=_TEXTS_REMEMBERED)(self._split_text)
 
     @classmethod
-    def train(cls, spec: TokenizerSpec, texts: Iterable[str]) -> Self:
+    def train(cls, spec: TokenizerSpec, texts: Iterable[str]) -> "Tokenizer":
         """Learn a vocabulary; the same texts give the same file."""
         return cls(spec, learn(spec, texts))
 
@@ -92,7 +92,7 @@ class Tokenizer:
         return json.dumps(values, ensure_ascii=False, indent=1)
 
     @classmethod
-    def from_json(cls, text: str, where: str | Path = "tokenizer.json") -> Self:
+    def from_json(cls, text: str, where: str | Path = "tokenizer.json") -> "Tokenizer":
         try:
             spec = TokenizerSpec.from_dict(json.loads(text)["model"]["regard"])
             return cls(spec, library.Tokenizer.from_str(text))
@@ -108,7 +108,7 @@ class Tokenizer:
         write_atomically(Path(path), self.to_json())
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path) -> "Tokenizer":
         try:
             text = Path(path).read_text(encoding="utf-8")
         except OSError as error:

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import tokenizers as library
 from pydantic import Field, model_validator
@@ -39,7 +39,7 @@ class TokenizerSpec(Spec):
     """Words, characters and merges seen less often are not taken into the vocabulary."""
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _possible(self) -> "TokenizerSpec":
         if self.dropout and self.unit not in MERGING:
             raise ValueError(f"dropout={self.dropout} needs merges to drop, but unit={self.unit!r} has none")
         least = len(SPECIALS) + len(BYTES)
@@ -52,10 +52,15 @@ def learn(spec: TokenizerSpec, texts: Iterable[str]) -> library.Tokenizer:
     """The library's tokenizer for these texts; the same texts give the same one, whatever the threads do."""
     if iter(texts) is texts:
         texts = list(texts)  # characters are counted before merges are learned: two passes
-    learning = _frame(spec, _empty_model(spec))
-    learning.train_from_iterator(texts, _trainer(spec, texts))
+    if spec.unit == "character":
+        vocabulary = [*SPECIALS, *_frequent_characters(spec, texts)[: spec.size - len(SPECIALS)]]
+        model = {"vocab": {token: number for number, token in enumerate(vocabulary)}}
+    else:
+        learning = _frame(spec, _empty_model(spec))
+        learning.train_from_iterator(texts, _trainer(spec, texts))
+        model = json.loads(learning.to_str())["model"]
     # Made anew from what was learned, free of what was said only to the trainer.
-    learned = _frame(spec, _model(spec, json.loads(learning.to_str())["model"]))
+    learned = _frame(spec, _model(spec, model))
     # Decoding leaves special tokens out. The unknown is not among them: something was there.
     marks = [AddedToken(token, special=True, normalized=False) for token in SPECIALS if token != UNKNOWN]
     learned.add_special_tokens(marks)
@@ -135,7 +140,7 @@ def _trainer(spec: TokenizerSpec, texts: Iterable[str]) -> trainers.Trainer:
         "show_progress": False,
     }
     specials = list(SPECIALS)
-    if spec.unit in ("word", "character"):
+    if spec.unit == "word":
         return trainers.WordLevelTrainer(special_tokens=specials, **common)
     if spec.unit == "byte_bpe":
         return trainers.BpeTrainer(special_tokens=specials, initial_alphabet=BYTES, **common)
@@ -151,13 +156,18 @@ def _trainer(spec: TokenizerSpec, texts: Iterable[str]) -> trainers.Trainer:
 
 
 def _alphabet(spec: TokenizerSpec, texts: Iterable[str], most: int) -> list[str]:
-    """The ``most`` frequent characters, the space mark among them; ties by code point."""
+    """The space mark and the most frequent other characters, ``most`` in all."""
+    visible = [c for c in _frequent_characters(spec, texts) if not c.isspace() and c != SPACE]
+    return sorted([SPACE, *visible[: max(1, most - 1)]])
+
+
+def _frequent_characters(spec: TokenizerSpec, texts: Iterable[str]) -> list[str]:
+    """Characters seen at least ``min_count`` times, the most frequent first; ties by code point."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(text.lower() if spec.lowercase else text)
-    kept = [c for c, n in counts.items() if n >= spec.min_count and not c.isspace() and c != SPACE]
-    kept.sort(key=lambda character: (-counts[character], character))
-    return sorted([*kept[: max(1, most - 1)], SPACE])
+    kept = [character for character, count in counts.items() if count >= spec.min_count]
+    return sorted(kept, key=lambda character: (-counts[character], character))
 
 
 def bytes_of(token: str) -> bytes:

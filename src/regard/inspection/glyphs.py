@@ -72,6 +72,17 @@ def right(text: str, columns: int) -> str:
     return " " * (columns - width(kept)) + closed(kept)
 
 
+def direction(text: str) -> str:
+    """ "rtl" or "ltr": that of the first letter which has one."""
+    for character in text:
+        match unicodedata.bidirectional(character):
+            case "R" | "AL":
+                return "rtl"
+            case "L":
+                return "ltr"
+    return "ltr"
+
+
 def closed(text: str) -> str:
     """Text written from right to left is kept from turning its neighbours around."""
     turns = any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in text)

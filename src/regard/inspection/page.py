@@ -50,15 +50,15 @@ def examples_data(traces: Sequence[Trace]) -> list[dict[str, Any]]:
 
 def _example(trace: Trace, number: int, heading: str, opened: bool) -> str:
     heading = f"<h2>{heading}</h2>" if heading else ""
-    source = "".join(_token(piece, "") for piece in trace.source)
-    output = "".join(
+    source = [_token(piece, "") for piece in trace.source]
+    output = [
         _token(piece, _probability(log_prob))
         for piece, log_prob in zip(trace.predictions, trace.log_probs, strict=True)
-    )
+    ]
     return f"""<section class="example" data-example="{number}">
 {heading}
-{_line("Source", source)}
-{_line("Output", output)}
+{_line("Source", source, glyphs.direction("".join(trace.source)))}
+{_line("Output", output, glyphs.direction("".join(trace.target)))}
 <p class="sum">{_summary(trace)}</p>
 <div class="alignment"></div>
 <details class="heads"{" open" if opened else ""}><summary>Every layer and head</summary></details>
@@ -66,10 +66,10 @@ def _example(trace: Trace, number: int, heading: str, opened: bool) -> str:
 </section>"""
 
 
-def _line(side: str, tokens: str) -> str:
+def _line(side: str, tokens: Sequence[str], direction: str) -> str:
     return (
-        f'<div class="line"><h3>{side}</h3>'
-        f'<ol class="tokens" data-side="{side.lower()}" aria-label="{side} tokens">{tokens}</ol></div>'
+        f'<div class="line"><h3>{side}</h3><ol class="tokens" data-side="{side.lower()}" dir="{direction}" '
+        f'aria-label="{side} tokens">{"".join(tokens)}</ol></div>'
     )
 
 

@@ -228,10 +228,11 @@ def _attentions(
             uses.setdefault(module, []).append(name)
     found = []
     for module, names in uses.items():
-        seen = tape.records.get(f"{names[0]}.weights", [])
-        whole = _joined(seen, len(rows))
+        seen = tape.records.get(f"{names[0]}.weights")
+        if seen is None:
+            continue
         # Layers that share their weights are one module under several names, called once for each.
-        for name, weights in zip(names, whole, strict=False):
+        for name, weights in zip(names, _joined(seen, len(rows)), strict=True):
             looks_at = cast(Looks, module.looks_at)
             found.append(_attention(name, looks_at, rows, columns[looks_at], weights))
     yield from sorted(found, key=lambda attention: (attention.layer, attention.mixer))
@@ -239,8 +240,6 @@ def _attentions(
 
 def _joined(seen: list[Tensor], rows: int) -> list[Weights]:
     """Whole matrices, from calls that made all rows at once or from one call for each row."""
-    if not seen:
-        return []
     heads = seen[0].shape[1]
     stacked = torch.cat([weights[0] for weights in seen], dim=1).float().cpu()
     return [part.numpy() for part in stacked.view(heads, -1, rows, stacked.shape[-1]).unbind(1)]

@@ -6,23 +6,24 @@ from regard.models.decoder import DecoderSpec
 from regard.models.encoder import EncoderSpec
 from regard.models.sequence_to_sequence import SequenceToSequenceSpec
 from regard.parts.embeddings import EmbeddingSpec
+from regard.parts.norms import LayerNormSpec
 from regard.parts.positions import SinusoidalSpec
 from regard.recipes.system import SystemSpec
 from regard.recipes.translation import translation
-from regard.stacks.join import JoinSpec, PostNormSpec
+from regard.stacks.join import JoinSpec, PostNormSpec, PreNormSpec
 from regard.stacks.stack import BlockSpec, StackSpec
 
 
 def transformer() -> SystemSpec:
     """3+3 layers, 256 wide, feed-forward 1024, 4 heads."""
-    model = transformer_model(layers=3, width=256, hidden=1024, heads=4, dropout=0.1)
-    return translation(model, peak=2e-3, warmup=1000)
+    model = transformer_model(layers=3, width=256, hidden=1024, heads=4, dropout=0.1, pre_norm=True)
+    return translation(model, peak=2e-3, warmup=400)
 
 
 def transformer_tiny() -> SystemSpec:
     """4+4 layers, 128 wide, feed-forward 256, 4 heads, one embedding for all (Wu et al. 2021 §3)."""
-    model = transformer_model(layers=4, width=128, hidden=256, heads=4, dropout=0.3)
-    return translation(model, peak=5e-3, warmup=2000)
+    model = transformer_model(layers=4, width=128, hidden=256, heads=4, dropout=0.3, pre_norm=True)
+    return translation(model, peak=4e-3, warmup=400)
 
 
 def transformer_base() -> SystemSpec:
@@ -32,9 +33,11 @@ def transformer_base() -> SystemSpec:
 
 
 def transformer_model(
-    layers: int, width: int, hidden: int, heads: int, dropout: float, join: JoinSpec | None = None
+    layers: int, width: int, hidden: int, heads: int, dropout: float, pre_norm: bool = False
 ) -> SequenceToSequenceSpec:
-    join = join or PostNormSpec(dropout=dropout)
+    """Post-norm as drawn in the paper, or pre-norm, which needs less warm-up (Xiong et al. 2020)."""
+    join: JoinSpec = PreNormSpec(dropout=dropout) if pre_norm else PostNormSpec(dropout=dropout)
+    final_norm = LayerNormSpec() if pre_norm else None
     embedding = EmbeddingSpec(width=width, positions=SinusoidalSpec(), scale=True, dropout=dropout)
     attention = SelfAttentionSpec(heads=heads)
     network = PointwiseSpec(hidden=hidden)
@@ -43,7 +46,7 @@ def transformer_model(
         mixers=(attention, MemoryAttentionSpec(heads=heads), network), join=join, repeat=layers
     )
     return SequenceToSequenceSpec(
-        encoder=EncoderSpec(embedding=embedding, stack=StackSpec(blocks=(encoder,))),
-        decoder=DecoderSpec(embedding=embedding, stack=StackSpec(blocks=(decoder,))),
+        encoder=EncoderSpec(embedding=embedding, stack=StackSpec(blocks=(encoder,), final_norm=final_norm)),
+        decoder=DecoderSpec(embedding=embedding, stack=StackSpec(blocks=(decoder,), final_norm=final_norm)),
         tie="all",
     )

@@ -14,7 +14,7 @@ from regard.training.schedules import InverseSqrt
 def translation(model: ModelSpec, peak: float, warmup: int) -> SystemSpec:
     tokenizer = TokenizerSpec(unit="bpe", size=10_000)
     return SystemSpec(
-        data=PairsSpec(source=tokenizer, target=tokenizer, joint=True),
+        data=PairsSpec(source=tokenizer, target=tokenizer, joint=True, batch_tokens=2048),
         model=model,
         objective=NextTokenSpec(smoothing=0.1),
         training=TrainingSpec(

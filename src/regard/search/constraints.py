@@ -223,9 +223,9 @@ class ForbiddenWords(Constraint):
 
 
 def ending(history: Int[Tensor, "rows time"], length: int) -> Int[Tensor, "rows length"]:
-    """The last ``length`` tokens, filled up in front with a number that equals no token and no ``NONE``."""
+    """The last ``length`` tokens, filled up in front with ``NONE``."""
     missing = max(0, length - history.shape[1])
-    nothing = history.new_full((len(history), missing), NONE - 1)
+    nothing = history.new_full((len(history), missing), NONE)
     return torch.cat((nothing, history[:, history.shape[1] - (length - missing) :]), dim=1)
 
 

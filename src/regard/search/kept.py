@@ -128,13 +128,12 @@ class Kept:
                 )
 
 
-def draw(kept: Kept, sentence: int, name_of: Callable[[int], str], pruned: bool = False) -> str:
+def draw(tree: KeptSentence, name_of: Callable[[int], str], pruned: bool = False) -> str:
     """The tree of a sentence as text: each token with its probability, each branch with its score.
 
     Tokens without alternatives share a line. Ends: ``■`` finished, ``…`` not gone on with, ``×`` pruned
     (shown when ``pruned``).
     """
-    tree = kept.sentences[sentence]
     best = tree.best
     children: dict[int, list[Expansion]] = {}
     for one in tree.expansions:

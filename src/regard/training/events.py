@@ -45,7 +45,7 @@ class Validated(NamedTuple):
     best: bool
     """Better than all before, so saved."""
     variant: str
-    """"trained", or how the weights were averaged."""
+    """Which weights these are: "trained", "ema" or "average"."""
     seconds: float
 
 

@@ -71,7 +71,7 @@ class Keeper:
     def restore(self) -> tuple[Standing, list[str]]:
         """The last good checkpoint, or the beginning; with it, what a person should know."""
         generations = self._folder.checkpoints
-        generations.clean()
+        self._folder.clean()
         if not generations.exist():
             self._begin()
             return Standing(), []

@@ -95,12 +95,11 @@ class _Training:
         self.model, self.validate, self.spec = model, validate, spec
         self.folder, self.seed, self.watchers = folder, seed, watchers
         self.device, self.stop = device, stop
-        self.weights = named_weights(model)
         optimiser = spec.optimiser.build(groups_of(model))
         schedule = spec.schedule.build(spec.steps)
         self.stepper = Stepper(model, objective, optimiser, schedule, spec.clip, seed, device)
         decay = spec.averaging.ema
-        self.average = None if decay is None else MovingAverage(decay, self.weights)
+        self.average = None if decay is None else MovingAverage(decay, named_weights(model))
         self.keeper = Keeper(folder, model, optimiser, self.average)
         self.higher_is_better = higher_is_better(spec.validation.watch)
         self.state = Standing()
@@ -145,7 +144,7 @@ class _Training:
         state.epoch, state.index = placed[-1].epoch, placed[-1].index + 1
         state.tokens += taken.tokens
         if self.average is not None:
-            self.average.update(self.weights, state.step)
+            self.average.update(named_weights(self.model), state.step)
         now = time.monotonic()
         self.watchers.on_step(
             events.Stepped(
@@ -197,7 +196,7 @@ class _Training:
         state.misses = 0 if better else state.misses + 1
         state.validated = state.step
         if keep > 1:
-            self.folder.save_validated(state.step, self.weights)
+            self.folder.save_validated(state.step, named_weights(self.model))
             state.window = [*state.window, state.step][-keep:]
         self._save()
 
@@ -208,7 +207,7 @@ class _Training:
         value = scores[self.spec.validation.watch]
         better = state.best is None or (value > state.best if self.higher_is_better else value < state.best)
         if better:
-            self.folder.save_weights(self.weights)
+            self.folder.save_weights(named_weights(self.model))
             state.best, state.best_step, state.variant, state.scores = value, state.step, variant, scores
         event = events.Validated(state.step, scores, better, variant, self._seconds())
         self.watchers.on_validation(event)
@@ -233,7 +232,7 @@ class _Training:
     def _conclude(self, reason: str) -> TrainingResult:
         """Let averaged weights compete, save, and leave the best weights in the model."""
         state = self.state
-        trained = {name: tensor.clone() for name, tensor in self.weights.items()}
+        trained = {name: tensor.clone() for name, tensor in named_weights(self.model).items()}
         try:
             if self.average is not None:
                 self._judge_instead("ema", self.average.weights)

@@ -9,7 +9,9 @@ _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -2, -3, -4
 def keep_freed_memory() -> bool:
     """Stop glibc from returning large blocks to the kernel after every step; False on other platforms.
 
-    By default each activation above 128 kB–32 MB is mapped, faulted in page by page and unmapped again.
+    By default every block above a threshold is mapped, faulted in page by page and unmapped again. The
+    threshold cannot be set above 32 MB everywhere, and the scores over a vocabulary are larger than that: so
+    mapping is switched off altogether.
     """
     try:
         library = ctypes.CDLL(None)

@@ -78,12 +78,9 @@ class RunFolder:
         _claim(path)
         sizes = {name: {"size": len(data), "sha256": durable.digest(data)} for name, data in files.items()}
         record = Record(spec.to_dict(), seed, fingerprint, _versions(), sizes)
-        try:
-            for name, data in files.items():
-                durable.replace_file(path / name, data)
-            _write_record(path, record)
-        except OSError as error:
-            raise RunError(f"{path}: cannot be written: {error.strerror}") from None
+        for name, data in files.items():
+            _write(path / name, data)
+        _write_record(path, record)
         (path / _CREATING).unlink()
         return cls(path, record)
 
@@ -148,6 +145,12 @@ class RunFolder:
         with durable.said_clearly(path, "the weights saved before are still there"):
             durable.replace_file(path, weights.to_bytes(tensors), self._write_file)
 
+    def clean(self) -> None:
+        """Remove what a killed process left half written."""
+        self.checkpoints.clean()
+        for path in self.path.glob(".*.writing"):
+            path.unlink(missing_ok=True)
+
     def validated_weights(self, step: int) -> Path:
         """Where the weights of a validated step wait to be averaged."""
         return self.path / "checkpoints" / "validated" / f"step-{step:09d}.safetensors"
@@ -195,6 +198,7 @@ class RunFolder:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            # Some network file systems cannot lock at all; that is no reason not to train.
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                 os.close(descriptor)
                 raise UsageError(f"{self.path}: another process is training in this folder") from None
@@ -229,7 +233,14 @@ def _claim(path: Path) -> None:
 def _write_record(path: Path, record: Record) -> None:
     content = {"sha256": durable.UNSEALED, "format": FORMAT, **record._asdict()}
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    durable.replace_file(path / RECORD, durable.seal(text.encode()))
+    _write(path / RECORD, durable.seal(text.encode()))
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        durable.replace_file(path, content)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _read_record(path: Path) -> Record:

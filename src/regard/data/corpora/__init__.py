@@ -20,8 +20,14 @@ class Corpus(NamedTuple):
 
 
 def _dates(train: int = 40_000, held: int = 1_000, seed: int = 0, typos: float = 0.0) -> Corpus:
-    splits: tuple[tuple[Split, int], ...] = (("train", train), ("valid", held), ("test", held))
-    return Corpus(*([(d.source, d.target) for d in dates(s, n, seed, typos)] for s, n in splits))
+    def pairs(split: Split, count: int) -> list[Pair]:
+        return [(written.source, written.target) for written in dates(split, count, seed, typos)]
+
+    def different(split: Split) -> list[Pair]:
+        # A few more than needed: now and then one is written twice in the same way.
+        return list(dict.fromkeys(pairs(split, held + held // 4 + 20)))[:held]
+
+    return Corpus(pairs("train", train), different("valid"), different("test"))
 
 
 def _toy(task: Toy, train: int = 20_000, held: int = 500, seed: int = 0) -> Corpus:

@@ -1,7 +1,7 @@
 """Dates as people write them in 48 locales → ISO 8601, generated from a seed.
 
-Patterns and names are Unicode's CLDR, by way of Babel; variants that people also write are added, such as "the
-3rd of May 1979". The text alone must determine the date, so
+Patterns and names are Unicode's CLDR, by way of Babel; variants that people also write are added, such as
+"the 3rd of May 1979". The text alone must determine the date, so
 
 - years have four digits;
 - a numeric date begins with its year, or has dots or hyphens and begins with its day, or else (slashes: the
@@ -91,11 +91,7 @@ class Form:
             name[0].replace("L", "M") if name else re.sub("[dMy]", "_", text or "'") for text, name in tokens
         )
         skeleton = "".join(shown)
-        self._plain = self.named or bool(re.search(r"y.*M.*d|d[^My]*[^My/\s\u200f][^My]*M.*y", skeleton))
-
-    def resolves(self, day: date) -> bool:
-        """Whether the text will leave no doubt which number is the month."""
-        return self._plain or day.day > 12 or day.day == day.month
+        self.clear = self.named or bool(re.search(r"y.*M.*d|d[^My]*[^My/\s\u200f][^My]*M.*y", skeleton))
 
     def write(self, day: date) -> str:
         return "".join(part(day) for part in self._parts)
@@ -118,7 +114,8 @@ def dates(split: Split, count: int, seed: int = 0, typos: float = 0.0) -> list[D
 
 
 def _write(day: date, locale: str, chance: float, lower: bool, bare: bool) -> str:
-    forms = [form for form in forms_of(locale) if form.resolves(day)]
+    either = day.day > 12 or day.day == day.month
+    forms = forms_of(locale) if either else clear_forms_of(locale)
     form = forms[int(chance * len(forms))]
     text = form.write(day)
     if bare and form.named:
@@ -138,6 +135,12 @@ def forms_of(name: str) -> tuple[Form, ...]:
     ]
     forms = [Form(pattern, locale) for pattern in (*patterns, *FREE.get(name, ()))]
     return tuple({form.pattern: form for form in forms}.values())
+
+
+@lru_cache(maxsize=len(LOCALES))
+def clear_forms_of(name: str) -> tuple[Form, ...]:
+    """The forms that leave no doubt which number is the month."""
+    return tuple(form for form in forms_of(name) if form.clear)
 
 
 @lru_cache(maxsize=3)

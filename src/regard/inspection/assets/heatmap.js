@@ -130,12 +130,13 @@ export class Heatmap {
 /** @param {number[]} weights @param {string[]} names @returns {(Node | string)[]} */
 function most(weights, names) {
   const order = weights.map((_, i) => i).sort((a, b) => weights[b] - weights[a]).slice(0, 3);
-  return order.flatMap((i, place) => [place ? ", " : "", isolated(visible(names[i])), ` ${decimal(weights[i])}`]);
+  return order.flatMap((i, place) => [place ? ", " : "", isolated(visible(names[i])), ` (${decimal(weights[i])})`]);
 }
 
 /** @param {string} piece */
 function label(piece) {
-  return element("span", { class: "name" }, isolated(visible(piece)));
+  const shown = visible(piece);
+  return element("span", { class: [...shown].length > 1 ? "name" : "name single" }, isolated(shown));
 }
 
 /** @param {number} value @param {number} count */

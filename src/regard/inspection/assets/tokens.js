@@ -26,7 +26,8 @@ export class TokenLines {
       token.addEventListener("focus", () => this.point(pointAt(index)));
       token.addEventListener("blur", () => this.point(nothing));
       token.addEventListener("keydown", (event) => {
-        const step = { ArrowLeft: -1, ArrowRight: 1, Home: -index, End: tokens.length - 1 - index }[event.key];
+        const right = getComputedStyle(token).direction === "rtl" ? -1 : 1;
+        const step = { ArrowLeft: -right, ArrowRight: right, Home: -index, End: tokens.length - 1 - index }[event.key];
         const next = step === undefined ? undefined : tokens[index + step];
         if (!next) return;
         event.preventDefault();
