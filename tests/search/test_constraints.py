@@ -259,16 +259,32 @@ def test_no_time_for_required_words_is_said():
 
 
 def test_goals_make_room_where_the_plain_beam_has_none():
-    """Token 4 has probability 0.001 everywhere: it survives only in a bank of its own."""
+    """Token 4 has probability 0.001 everywhere: it survives only in a bank of its own.
+
+    To end is the second best continuation there: far down among all, but second in its bank.
+    """
     row = torch.tensor([0.299, 0.35, 0.25, 0.1, 0.001], dtype=torch.float64)
 
     def step(tokens, state):
         return row.log().expand(len(tokens), -1), state
 
     given_ = (step, None, torch.tensor([1]), END, 6)
-    found = BeamSpec(size=2).build()(*given_, constraints=[RequiredWords([[[[4, 4]]]], END)])[0][0]
-    assert found.finished
-    assert occurs([4, 4], found.tokens)
+    for size in (1, 2, 3, 5, 11):
+        found = BeamSpec(size=size).build()(*given_, constraints=[RequiredWords([[[[4, 4]]]], END)])[0][0]
+        assert found.finished == (size > 1)
+        assert occurs([4, 4], found.tokens)
+
+
+def test_the_first_token_of_the_vocabulary_can_be_required():
+    """Once 2 is met its place among the wanted tokens is empty, which must not be taken for token 0."""
+    row = torch.tensor([0.001, 0.299, 0.6, 0.1], dtype=torch.float64)
+
+    def step(tokens, state):
+        return row.log().expand(len(tokens), -1), state
+
+    words = [RequiredWords([[[[2]], [[0]]]], end=1)]
+    found = BeamSpec(size=1).build()(step, None, torch.tensor([3]), 1, 6, constraints=words)[0][0]
+    assert {0, 2} <= set(found.tokens)
 
 
 def test_requests_that_cannot_be():

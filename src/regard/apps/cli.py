@@ -179,12 +179,21 @@ def score(
 @app.command()
 def recipes(
     name: Annotated[str | None, typer.Argument(help="Show this recipe's full spec.")] = None,
+    fields: Annotated[bool, typer.Option("--fields", help="Explain every field --set can change.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """The systems there are, or the whole spec of one."""
+    from regard.core.spec import documented
     from regard.recipes.catalogue import RECIPES, recipe
 
-    if name is not None:
+    if fields and name is None:
+        raise UsageError("--fields explains one recipe: give its name")
+    if name is not None and fields:
+        for field in documented(recipe(name)):
+            print(f"{field.path} = {json.dumps(field.value, ensure_ascii=False)}")
+            if field.meaning:
+                print(f"    {field.meaning}")
+    elif name is not None:
         spec = recipe(name)
         print(spec.to_json() if as_json else spec.to_yaml(), end="\n" if as_json else "")
     elif as_json:

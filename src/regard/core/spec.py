@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias, TypeVar, cast, get_args
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -122,6 +122,31 @@ class Spec(BaseModel):
     def paths(self) -> dict[str, Plain]:
         """Every leaf as ``a.b.0.c`` → value."""
         return dict(_leaves(self.to_dict()))
+
+
+class DocumentedField(NamedTuple):
+    path: str
+    value: Plain
+    meaning: str
+
+
+def documented(spec: Spec, path: str = "") -> Iterator[DocumentedField]:
+    """Every leaf with what it means: option docs are read off the specs, so they cannot drift."""
+    for name, field in type(spec).model_fields.items():
+        value, place = getattr(spec, name), f"{path}.{name}" if path else name
+        inner = value if isinstance(value, tuple) else (value,)
+        if inner and all(isinstance(item, Spec) for item in inner):
+            for number, item in enumerate(inner):
+                where = f"{place}.{number}" if isinstance(value, tuple) else place
+                if item.kind() is not None:
+                    yield DocumentedField(f"{where}.kind", item.kind(), _first_line(type(item)))
+                yield from documented(item, where)
+        else:
+            yield DocumentedField(place, _plain(value), " ".join((field.description or "").split()))
+
+
+def _first_line(cls: type[Spec]) -> str:
+    return (cls.__doc__ or "").strip().partition("\n")[0]
 
 
 def diff(left: Spec, right: Spec) -> list[tuple[str, Plain, Plain]]:

@@ -5,6 +5,7 @@ Real vocabularies are learned by the ``tokenizers`` library. Dropout runs here, 
 seed its own.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -60,6 +61,8 @@ class Merge(NamedTuple):
     piece: int
 
 
+_NO_MERGE = Merge(sys.maxsize, -1)
+
 MergeTable: TypeAlias = Mapping[tuple[int, int], Merge]
 
 
@@ -70,19 +73,22 @@ def apply_merges(pieces: Sequence[int], merges: MergeTable, drops: Iterator[bool
     the best survivor has the same distribution, but needs an answer for every candidate.
     """
     pieces = list(pieces)
+    ranks = [merges.get(pair, _NO_MERGE).rank for pair in pairwise(pieces)]
     while True:
-        candidates = []
-        for place, pair in enumerate(pairwise(pieces)):
-            merge = merges.get(pair)
-            if merge is not None:
-                candidates.append((merge.rank, place, merge.piece))
-        candidates.sort()
-        for _, place, piece in candidates:
-            if not next(drops):
-                pieces[place : place + 2] = [piece]
-                break
-        else:
+        candidates = ranks
+        best = min(candidates, default=_NO_MERGE.rank)
+        while best != _NO_MERGE.rank and next(drops):
+            candidates = candidates.copy()
+            candidates[candidates.index(best)] = _NO_MERGE.rank
+            best = min(candidates)
+        if best == _NO_MERGE.rank:
             return pieces
+        place = candidates.index(best)
+        pieces[place : place + 2] = [merges[pieces[place], pieces[place + 1]].piece]
+        del ranks[place]
+        for beside in (place - 1, place):
+            if 0 <= beside < len(ranks):
+                ranks[beside] = merges.get((pieces[beside], pieces[beside + 1]), _NO_MERGE).rank
 
 
 class Outcome:
@@ -108,14 +114,14 @@ class DroppingWord:
     LONGEST, MOST_DROPS = 24, 2
     """Longer words, and more drops in one word, rarely come again: these are worked out each time."""
 
-    __slots__ = ("_characters", "_first")
+    __slots__ = ("_characters", "undisturbed")
 
     def __init__(self, characters: Sequence[int], merges: MergeTable) -> None:
         self._characters = tuple(characters)
-        self._first = Outcome(self._characters, merges, ())
+        self.undisturbed = Outcome(self._characters, merges, ())
 
     def merge(self, merges: MergeTable, drops: Drops) -> Sequence[int]:
-        outcome = self._first
+        outcome = self.undisturbed
         remembered = self.MOST_DROPS if len(self._characters) <= self.LONGEST else 0
         while drops.gap < outcome.draws:
             if len(outcome.gaps) == remembered:

@@ -58,4 +58,4 @@ def translator(encoder: StackSpec, decoder: StackSpec, width: int = 128, dropout
         decoder=DecoderSpec(embedding=embedding, stack=decoder),
         tie="all",
     )
-    return translation(model, peak=2e-3, warmup=500)
+    return translation(model, peak=3e-3, warmup=100)

@@ -125,13 +125,14 @@ class Beam(Searcher):
     ) -> Ranked:
         sentences, width = live.total.shape
         allowed = question.rules.restrict(log_probs, memory)
-        # Each live hypothesis can end once: with so many more there are always enough that do not end.
-        count = min(self.size + width, width * log_probs.shape[1])
-        best = best_continuations(allowed, live.total, count)
-        question.refuse_nan(best.cumulative.isnan().any(1), time, live.sentence)
         wanted = question.rules.wanted(memory)
-        if wanted is not None:
-            best = seek(best, wanted, allowed, live.total, question.rules, memory)
+        if wanted is None:
+            # Each live hypothesis can end once: with so many more there are always enough that do not end.
+            count = min(self.size + width, width * log_probs.shape[1])
+            best = best_continuations(allowed, live.total, count)
+        else:
+            best = seek(allowed, live.total, wanted, self.size, question.rules, memory)
+        question.refuse_nan(best.cumulative.isnan().any(1), time, live.sentence)
         row = best.slot + torch.arange(sentences, device=best.slot.device)[:, None] * width
         parent = live.node.gather(1, best.slot)
         own = log_probs[row, best.token]
