@@ -138,6 +138,9 @@ def test_masked_softmax_is_exactly_zero_where_masked() -> None:
     torch.testing.assert_close(masked_softmax(scores, mask), torch.tensor([[[[0.5, 0.0, 0.0, 0.5]]]]))
     assert (masked_softmax(scores, torch.zeros(1, 1, 1, 4).bool()) == 0).all()
     assert torch.equal(masked_softmax(scores, None), scores.softmax(-1))
+    # However bad the scores that remain, they share everything.
+    low, some = torch.full((1, 1, 1, 4), -1e30), torch.tensor([[[[True, False, False, True]]]])
+    torch.testing.assert_close(masked_softmax(low, some), torch.tensor([[[[0.5, 0.0, 0.0, 0.5]]]]))
 
 
 @pytest.mark.parametrize("watch", [None, look], ids=["fused", "readable"])

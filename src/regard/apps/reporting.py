@@ -1,22 +1,26 @@
 """The page a run leaves behind: curves, samples, alignments."""
 
 import json
+from collections.abc import Sequence
 
 from regard.apps.session import Run
 from regard.data.pairs import PairsReport
 from regard.inspection.report import report_page
 from regard.training.durable import replace_file
-from regard.training.evaluation import Sample
 from regard.training.loop import TrainingResult
 from regard.training.run_folder import RunFolder
 
+SAMPLES = 40
 EXAMPLES = 4
 """Samples whose attention is drawn."""
 
 
 def write_report(
-    run: Run, result: TrainingResult, report: PairsReport, samples: list[Sample], folder: RunFolder
+    run: Run, result: TrainingResult, report: PairsReport, pairs: Sequence[tuple[str, str]], folder: RunFolder
 ) -> None:
+    """``pairs`` are validation examples; the best weights answer some of them here."""
+    shown = pairs[:SAMPLES]
+    answers = run.answers((source for source, _ in shown), truncate=True)
     log = folder.log_path.read_text(encoding="utf-8").splitlines()
     facts = {"best step": result.best_step, "weights": result.variant, **result.scores}
     facts |= {"training seconds": round(result.seconds, 1)}
@@ -25,8 +29,11 @@ def write_report(
         title=folder.path.name,
         spec_yaml=run.spec.to_yaml(),
         events=[json.loads(line) for line in log],
-        samples=[sample._asdict() for sample in samples[:40]],
-        traces=[run.trace(sample.source) for sample in samples[:EXAMPLES]],
+        samples=[
+            {"source": source, "reference": reference, "answer": answer.text}
+            for (source, reference), answer in zip(shown, answers, strict=True)
+        ],
+        traces=[run.trace(answer.source, answer.text) for answer in answers[:EXAMPLES]],
         facts=facts,
     )
     replace_file(folder.path / "report.html", page.encode())

@@ -104,7 +104,7 @@ def train(
         prefetch=prefetch,
     )
     model.eval()
-    write_report(run, result, pairs.report, validation.samples, folder)
+    write_report(run, result, pairs.report, validation.texts, folder)
     return Trained(run, result)
 
 

@@ -56,19 +56,13 @@ def keep(prepared: Prepared, shelf: Shelf) -> None:
         if not side.pieces.mapped:
             return  # the two sides straddle the limit: cheap enough to make again
         side.tokenizer.save(shelf.folder / f"{name}.json")
-    values = {
-        "made_from": shelf.fingerprint.hex(),
-        "valid": prepared.valid,
-        "report": prepared.report._asdict(),
-    }
+    values = {"valid": prepared.valid, "report": prepared.report._asdict()}
     write_atomically(shelf.folder / "prepared.json", json.dumps(values))
 
 
 def recall(shelf: Shelf) -> Prepared | None:
     try:
         values = json.loads((shelf.folder / "prepared.json").read_text(encoding="utf-8"))
-        if values["made_from"] != shelf.fingerprint.hex():
-            return None
         source, target = (Tokenizer.load(shelf.folder / f"{name}.json") for name in ("source", "target"))
         report = PairsReport(**values["report"] | {"first_empty": tuple(values["report"]["first_empty"])})
         valid = [(str(a), str(b)) for a, b in values["valid"]]

@@ -1,9 +1,9 @@
 """How good a model is: its loss on held-out data, and a metric over its answers."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import exp
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from pydantic import Field, field_validator
@@ -29,15 +29,9 @@ class EvaluationSpec(Spec):
         return name
 
 
-class Sample(NamedTuple):
-    source: str
-    reference: str
-    answer: str
-
-
-@dataclass
+@dataclass(frozen=True)
 class Validation:
-    """Scores of a model on validation data; remembers the last answers, so that people can read them."""
+    """Scores of a model on validation data."""
 
     objective: Objective
     batches: Iterable[Any]
@@ -45,16 +39,13 @@ class Validation:
     answer: Answering
     metric: str
     device: torch.device
-    samples: list[Sample] = field(default_factory=list)
 
     def __call__(self, model: nn.Module) -> dict[str, float]:
         loss = mean_loss(model, self.objective, self.batches, self.device)
         scores = {"loss": loss, "perplexity": exp(min(loss, 700.0))}
         if self.texts:
             sources, references = ([pair[side] for pair in self.texts] for side in (0, 1))
-            answers = self.answer(sources)
-            scores[self.metric] = metric_named(self.metric).compute(answers, references).value
-            self.samples = [Sample(*row) for row in zip(sources, references, answers, strict=True)]
+            scores[self.metric] = metric_named(self.metric).compute(self.answer(sources), references).value
         return scores
 
 
