@@ -43,6 +43,23 @@ def kill_after(more: int, process: subprocess.Popen[bytes], out: Path) -> bool:
     return False
 
 
+def test_a_polite_stop_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with subprocess.Popen(command(tmp_path, out), stderr=subprocess.PIPE, text=True) as process:
+        while steps_logged(out) < 5:
+            assert process.poll() is None
+            time.sleep(0.002)
+        process.send_signal(signal.SIGTERM)
+        _, message = process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "the same command again" in message
+    assert "Traceback" not in message
+    stopped_at = steps_logged(out)
+    subprocess.run(command(tmp_path, out), check=True)
+    assert [step for step, _ in losses_of(out)] == list(range(1, STEPS + 1))
+    assert stopped_at < STEPS
+
+
 def killed_and_resumed(folder: Path, kills: int, seed: int) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     whole, broken = folder / "whole", folder / "broken"

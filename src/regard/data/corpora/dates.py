@@ -99,7 +99,7 @@ class Form:
 
 def dates(split: Split, count: int, seed: int = 0, typos: float = 0.0) -> list[Dated]:
     """``count`` dates of a split; ``typos`` is the share of texts with one mistyped letter, never a digit."""
-    days = _days_of(split)
+    days = _days()[split]
     random = keyed(seed, ("train", "valid", "test").index(split))
     which = random.integers(len(days), size=count).tolist()
     where = random.integers(len(LOCALES), size=count).tolist()
@@ -143,11 +143,14 @@ def clear_forms_of(name: str) -> tuple[Form, ...]:
     return tuple(form for form in forms_of(name) if form.clear)
 
 
-@lru_cache(maxsize=3)
-def _days_of(split: Split) -> tuple[date, ...]:
+@lru_cache(maxsize=1)
+def _days() -> dict[Split, list[date]]:
     first, last = date(FIRST_YEAR, 1, 1).toordinal(), date(LAST_YEAR, 12, 31).toordinal()
-    days = (date.fromordinal(number) for number in range(first, last + 1))
-    return tuple(day for day in days if split_of(day) == split)
+    days: dict[Split, list[date]] = {"train": [], "valid": [], "test": []}
+    for number in range(first, last + 1):
+        day = date.fromordinal(number)
+        days[split_of(day)].append(day)
+    return days
 
 
 def split_of(day: date) -> Split:
