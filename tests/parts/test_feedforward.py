@@ -26,7 +26,7 @@ def plain(name: str, x: float) -> float:
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations_are_their_formulas(name: str) -> None:
-    x = torch.linspace(-3, 3, 13, dtype=torch.double)
+    x = torch.linspace(-9, 9, 37, dtype=torch.double)
     expected = torch.tensor([plain(name, float(number)) for number in x], dtype=torch.double)
     torch.testing.assert_close(ACTIVATIONS[name](x), expected)
 

@@ -47,8 +47,9 @@ class Convolution(Mixer):
         x = x.masked_fill(~real[..., None], 0.0)
         seen = torch.cat((state, x), dim=1) if self.causal else x
         margin = 0 if self.causal else self.reach // 2
-        windows = F.pad(self.dropout(seen).transpose(1, 2), (margin, margin))
-        y = F.glu(self.convolve(windows), dim=1).transpose(1, 2)
+        # One product over windows keeps time before width; torch's own convolution wants them the other way.
+        windows = F.pad(self.dropout(seen), (0, 0, margin, margin)).unfold(1, self.reach + 1, 1)
+        y = F.glu(F.linear(windows.flatten(2), self.convolve.weight.flatten(1), self.convolve.bias), dim=-1)
         return y, self._last(seen, real.sum(1)) if self.causal else state
 
     def _last(self, seen: Float[Tensor, "batch seen width"], count: Tensor) -> Tensor:

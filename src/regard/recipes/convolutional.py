@@ -29,4 +29,4 @@ def convs2s() -> SystemSpec:
         decoder=DecoderSpec(embedding=embedding, stack=StackSpec(blocks=(decoder,))),
         tie="all",
     )
-    return translation(model, peak=1e-3, warmup=100)
+    return translation(model, peak=2e-3, warmup=200)
