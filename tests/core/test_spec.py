@@ -326,3 +326,12 @@ def test_diff_is_empty_exactly_for_equal_specs(left: CanvasSpec, right: CanvasSp
     assert diff(left, left) == []
     assert (diff(left, right) == []) == (left == right)
     assert [(key, b, a) for key, a, b in sorted(diff(left, right))] == sorted(diff(right, left))
+
+
+def test_a_kind_and_its_fields_can_be_set_one_after_the_other() -> None:
+    from regard.recipes.catalogue import recipe
+
+    spec = recipe("luong").override(["search.kind=sampling", "search.temperature=0.5"])
+    assert spec.search.to_dict()["temperature"] == 0.5
+    with pytest.raises(UsageError, match="temprature"):
+        recipe("luong").override(["search.kind=sampling", "search.temprature=0.5"])

@@ -214,13 +214,13 @@ def test_nothing_finished_returns_what_lives():
 
 @pytest.mark.parametrize("spec", [GreedySpec(), BeamSpec(size=2), ExhaustiveSpec()], ids=lambda s: s.kind())
 def test_a_dead_end_returns_what_there_is(spec):
-    """2 follows 1 for sure; after 2 nothing is possible."""
-    table = torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]).log()
-    found = spec.build()(markov(table), None, torch.tensor([1, 2]), END, 5)
-    assert [(some[0].tokens, some[0].finished, some[0].log_prob) for some in found] == [
-        ([2], False, 0.0),
-        ([], False, 0.0),
-    ]
+    """1 → 2 → 3 with 0.5 each; after 3 nothing is possible."""
+    table = torch.zeros(4, 4, dtype=torch.float64)
+    table[1, 2] = table[2, 3] = 0.5
+    found = spec.build()(markov(table.log()), None, torch.tensor([1, 3]), END, 5)
+    assert [(some[0].tokens, some[0].finished) for some in found] == [([2, 3], False), ([], False)]
+    assert [some[0].log_prob for some in found] == pytest.approx([math.log(0.25), 0.0])
+    assert [some[0].score for some in found] == pytest.approx([math.log(0.25) / 2, 0.0])
 
 
 @pytest.mark.parametrize("spec", SEARCHES, ids=lambda spec: spec.kind())

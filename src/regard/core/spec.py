@@ -213,6 +213,9 @@ def _assign(values: dict[str, Plain], path: str, value: Plain, switched: list[Pl
         known = dict(_children(holder))
         if depth == len(keys) - 1 and any(holder is part for part in switched):
             break  # the fields of the new kind are not written out yet; validation knows them
+        # A part just chosen by kind shows its fields only once it is built; validation will judge this one.
+        if key not in known and set(known) == {"kind"} and depth == len(keys) - 1:
+            break
         if key not in known:
             before = ".".join(keys[:depth])
             options = [f"{before}.{k}" if before else k for k in known]
