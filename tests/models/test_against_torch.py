@@ -18,6 +18,7 @@ from regard.mixers.pointwise import PointwiseSpec
 from regard.mixers.recurrent import RecurrentSpec
 from regard.parts.cells import CellSpec, ElmanSpec, GatedSpec, LongShortTermSpec
 from regard.parts.norms import LayerNormSpec
+from regard.parts.positions import BucketsSpec, PairPositionSpec, RelativeSpec, RotarySpec
 from regard.stacks.join import JoinSpec, PostNormSpec, PreNormSpec
 from regard.stacks.stack import BlockSpec, Stack, StackSpec
 from tests.models import torch_nn
@@ -64,6 +65,9 @@ def test_self_attention(causal: bool, bias: bool) -> None:
     randomise(theirs, seed=1)
     ours = SelfAttentionSpec(heads=HEADS, bias=bias).build(WIDTH, None).double()
     assert isinstance(ours, SelfAttention)
+    assert [name for name, _ in ours.named_parameters() if "bias" in name] == (
+        ["project.bias", "out.bias"] if bias else []
+    )
     if bias:
         torch_nn.copy_self_attention(theirs, ours)
     else:
@@ -101,6 +105,22 @@ def test_windowed_attention_is_attention_with_a_band() -> None:
         hidden = beyond | FUTURE if causal else beyond
         expected, _ = theirs(x[:1], x[:1], x[:1], attn_mask=hidden)
         torch.testing.assert_close(run(ours, x, causal)[:1], expected)
+
+
+@pytest.mark.parametrize(
+    "positions", [RotarySpec(), RelativeSpec(farthest=2), BucketsSpec(buckets=8, farthest=6)]
+)
+def test_attention_feels_distances_not_places(positions: PairPositionSpec) -> None:
+    """Everything moved along the axis together stays as it is; without the part it would not be the same."""
+    ours = SelfAttentionSpec(heads=HEADS, positions=positions).build(WIDTH, None).double()
+    for parameter in ours.parameters():
+        parameter.data = 0.3 * random(*parameter.shape, seed=1)
+    blind = SelfAttentionSpec(heads=HEADS).build(WIDTH, None).double()
+    blind.load_state_dict(ours.state_dict(), strict=False)
+    x, here = random(BATCH, TIME, WIDTH, seed=2), timeline(causal=True)
+    there = here._replace(position=here.position + 9)
+    same_where_real(ours(x, there, None)[0], ours(x, here, None)[0])
+    assert not torch.allclose(ours(x, here, None)[0][REAL], blind(x, here, None)[0][REAL])
 
 
 # ---------------------------------------------------------------- Transformer layers

@@ -72,7 +72,8 @@ def test_a_prefix_may_be_read_at_once_and_continued(name: str) -> None:
 
 @every_model
 def test_prefixes_of_different_lengths_may_be_continued_together(name: str) -> None:
-    model, lengths = build(name), (4, 1, 3)
+    """A prefix may also be empty."""
+    model, lengths = build(name), (4, 1, 0)
     prefixes = Tokens.pad([row[:n] for row, n in zip(TARGET_ROWS, lengths, strict=True)], PADDING)
     _, state = model.read(prefixes, model.start(SOURCE))
     continued, _ = step_through(model, state, TARGET.ids[:, 4:])
@@ -193,15 +194,14 @@ def test_every_layer_and_head_of_a_transformer_can_be_seen_and_changed() -> None
 
 
 @every_model
-def test_dropout_is_for_training_only(name: str) -> None:
+def test_every_dropout_drops_in_training_only(name: str) -> None:
     spec = MODELS[name]
-    rates = [path for path in spec.paths() if path.endswith(".dropout")]
-    wet = spec.override([f"{path}=0.5" for path in rates]).build({"source": SOURCES, "target": TARGETS})
-    model = wet.double().eval()
-    model.load_state_dict(build(name).state_dict())
-    torch.testing.assert_close(read(model, SOURCE, TARGET), read(build(name), SOURCE, TARGET))
-    model.train()
-    assert not torch.allclose(read(model, SOURCE, TARGET), read(model, SOURCE, TARGET))
+    expected = read(build(name), SOURCE, TARGET)
+    for path in [path for path in spec.paths() if path.endswith(".dropout")]:
+        model = spec.override([f"{path}=0.5"]).build({"source": SOURCES, "target": TARGETS}).double()
+        model.load_state_dict(build(name).state_dict())
+        torch.testing.assert_close(read(model.eval(), SOURCE, TARGET), expected)
+        assert not torch.allclose(read(model.train(), SOURCE, TARGET), expected), path
 
 
 @every_model

@@ -51,6 +51,10 @@ def count(module: torch.nn.Module) -> int:
 def test_a_decoder_may_not_look_ahead(mixer: MixerSpec) -> None:
     with pytest.raises(UsageError, match="may not look ahead"):
         pair(decoder=decoder(12, SelfAttentionSpec(heads=2), mixer)).build(SIZES)
+    blocks = (BlockSpec(mixers=(mixer,)), BlockSpec(mixers=(SelfAttentionSpec(heads=2),)))
+    apart = transformer_decoder().model_copy(update={"stack": StackSpec(blocks=blocks)})
+    with pytest.raises(UsageError, match="may not look ahead"):
+        pair(decoder=apart).build(SIZES)
 
 
 @pytest.mark.parametrize("join", [PostNormSpec(), PreNormSpec(), HalvedSpec()])

@@ -103,3 +103,5 @@ def test_validation_asks_for_the_plain_loss() -> None:
 def test_the_spec_goes_to_yaml_and_back() -> None:
     spec = NextTokenSpec(smoothing=0.3, forcing=ScheduledSamplingSpec(decay="exponential", rate=0.99))
     assert ObjectiveSpec.from_yaml(spec.to_yaml()) == spec
+    assert spec.to_dict()["kind"] == "next_token"
+    assert spec.forcing.to_dict()["kind"] == "scheduled"
