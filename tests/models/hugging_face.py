@@ -30,7 +30,7 @@ from regard.stacks.stack import BlockSpec, Layer, StackSpec
 Theirs = BartForConditionalGeneration | MarianMTModel
 ACTIVATION: dict[str, type_of_activation] = {"gelu": "gelu", "swish": "silu", "relu": "relu"}
 UNUSED_ROWS = 2
-PADDING = 36
+PADDING, END = 36, 2
 SHAPE = {
     "vocab_size": 37,
     "d_model": 24,
@@ -43,7 +43,7 @@ SHAPE = {
     "max_position_embeddings": 19,
     "pad_token_id": PADDING,
     "bos_token_id": 0,
-    "eos_token_id": 2,
+    "eos_token_id": END,
     "decoder_start_token_id": PADDING,
     "forced_eos_token_id": None,
 }
