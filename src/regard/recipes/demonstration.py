@@ -14,7 +14,7 @@ def date_reader() -> SystemSpec:
             "target: {unit: character, size: 100}}",
             "model.tie=target",
             "objective.smoothing=0.0",
-            "training.steps=1800",
+            "training.steps=2000",
             "training.schedule={kind: linear, peak: 0.003, warmup: 150}",
             "training.validation.every=400",
             "training.averaging.last=0",
