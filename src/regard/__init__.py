@@ -5,8 +5,9 @@
 >>> regard.load("runs/mine")("some input")
 """
 
-import os
 from typing import TYPE_CHECKING, Any
+
+from regard.core.waiting import choose_spinning
 
 if TYPE_CHECKING:
     from regard.apps.session import Run, load
@@ -15,10 +16,7 @@ if TYPE_CHECKING:
     from regard.recipes.catalogue import recipe
     from regard.recipes.system import SystemSpec
 
-# While torch's threads wait for each other they spin. With any other load on the machine that makes two
-# threads many times slower than one; a short spin costs nothing measurable when the machine is quiet.
-# libgomp reads this when torch is loaded, so it must be set before.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+choose_spinning()
 
 __all__ = ["train", "load", "recipe", "Run", "Trained", "SystemSpec", "RegardError"]
 

@@ -161,3 +161,45 @@ def test_an_unscaled_dot_product_is_not_scaled_on_either_path() -> None:
     score = DotSpec().build(WIDTH, WIDTH)
     torch.testing.assert_close(attend(query, keys, values, score), expected)
     torch.testing.assert_close(attend(query, keys, values, score, watch=look), expected)
+
+
+@pytest.mark.parametrize("keys", [1, 7, 48, 49], ids=lambda count: f"{count}keys")
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("masked", ["nothing", "some", "a_blind_query"])
+def test_learning_takes_the_same_gradients_on_every_path(keys: int, biased: bool, masked: str) -> None:
+    tensors = [
+        random(BATCH, HEADS, count, width, seed=seed).requires_grad_()
+        for seed, (count, width) in enumerate(((QUERIES, WIDTH), (keys, WIDTH), (keys, VALUE)))
+    ]
+    bias = random(1, HEADS, QUERIES, keys, seed=8) if biased else None
+    mask = None
+    if masked != "nothing":
+        mask = random(BATCH, 1, QUERIES, keys, seed=9) > -0.3
+        mask[..., 0] = True
+        if masked == "a_blind_query":
+            mask[1, 0, 2] = False
+    slope = random(BATCH, HEADS, QUERIES, VALUE, seed=10)
+    found, expected = (attend(*tensors, scaled(), mask, bias, watch=watch) for watch in (None, look))
+    torch.testing.assert_close(found, expected)
+    gradients = (torch.autograd.grad(output, tensors, slope) for output in (found, expected))
+    torch.testing.assert_close(next(gradients), next(gradients))
+
+
+def test_short_sequences_learn_batched_and_long_ones_fused() -> None:
+    def taken(keys: int) -> str:
+        tensors = [random(1, 1, count, WIDTH).requires_grad_() for count in (3, keys, keys)]
+        return type(attend(*tensors, scaled()).grad_fn).__name__
+
+    assert "Batched" in taken(48)
+    assert "ScaledDotProduct" in taken(49)
+
+
+def test_a_learned_bias_gets_its_gradient() -> None:
+    tensors = [part.requires_grad_() for part in parts()]
+    bias = random(1, HEADS, QUERIES, KEYS, seed=8).requires_grad_()
+    slopes = [
+        torch.autograd.grad(attend(*tensors, scaled(), bias=bias, watch=w).sum(), bias)[0]
+        for w in (None, look)
+    ]
+    torch.testing.assert_close(*slopes)
+    assert slopes[0].abs().max() > 0.01

@@ -15,6 +15,7 @@ from regard.mixers.mixer import Mixer, MixerSpec, required_memory, required_memo
 from regard.mixers.recurrent import Bridge
 from regard.parts.attend import attend
 from regard.parts.cells import Cell, CellSpec
+from regard.parts.dropout import Dropout
 from regard.parts.pooling import MeanSpec, PoolingSpec
 from regard.parts.scores import AdditiveSpec, GeneralSpec, Score, ScoreSpec
 
@@ -79,7 +80,7 @@ class LookThenStep(Attentive):
         self.score = spec.score.build(spec.cell.width, memory_width)
         self.bridge = Bridge(spec.bridge, memory_width, spec.cell.width, self.cell.tensors)
         self.readout = nn.Linear(spec.cell.width + width + memory_width, 2 * spec.readout)
-        self.dropout = nn.Dropout(spec.dropout)
+        self.dropout = Dropout(spec.dropout)
 
     def start(self, batch: int, memory: Memory | None) -> State:
         return self.begin(required_memory(memory, "look_then_step"), fed=0)
@@ -120,7 +121,7 @@ class StepThenLook(Attentive):
         self.score = spec.score.build(self.width, memory_width)
         self.bridge = Bridge(spec.bridge, memory_width, self.width, self.cell.tensors)
         self.combine = nn.Linear(memory_width + self.width, self.width)
-        self.dropout = nn.Dropout(spec.dropout)
+        self.dropout = Dropout(spec.dropout)
 
     def start(self, batch: int, memory: Memory | None) -> State:
         return self.begin(required_memory(memory, "step_then_look"), fed=self.width if self.feeding else 0)

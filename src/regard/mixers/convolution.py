@@ -10,6 +10,7 @@ from regard.core.errors import UsageError
 from regard.core.sequences import Memory, Timeline
 from regard.core.state import State
 from regard.mixers.mixer import Mixer, MixerSpec
+from regard.parts.dropout import Dropout
 
 
 class ConvolutionSpec(MixerSpec):
@@ -35,7 +36,7 @@ class Convolution(Mixer):
         # Half of what passes is gated away and some is dropped: the gain keeps the variance (Gehring §3.5).
         nn.init.normal_(self.convolve.weight, std=(4 * (1 - spec.dropout) / (spec.kernel * width)) ** 0.5)
         nn.init.zeros_(self.convolve.bias)  # type: ignore[arg-type]
-        self.dropout = nn.Dropout(spec.dropout)
+        self.dropout = Dropout(spec.dropout)
 
     def start(self, batch: int, memory: Memory | None) -> State:
         return self.convolve.weight.new_zeros(batch, self.reach if self.causal else 0, self.width)

@@ -59,6 +59,12 @@ class Decoder(nn.Module):
         logits: Tensor = self.head(x)
         return logits
 
+    def cost(
+        self, x: Float[Tensor, "rows width"], wanted: Int[Tensor, "rows"], smoothing: float
+    ) -> Float[Tensor, ""]:
+        """Summed cross-entropy of the tokens that were wanted next."""
+        return self.head.cost(x, wanted, smoothing)
+
     def step(
         self, tokens: Int[Tensor, "rows"], state: DecoderState
     ) -> tuple[Float[Tensor, "rows vocabulary"], DecoderState]:

@@ -61,6 +61,11 @@ class SequenceToSequence(nn.Module):
     def predict(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows vocabulary"]:
         return self.decoder.predict(x)
 
+    def cost(
+        self, x: Float[Tensor, "rows width"], wanted: Int[Tensor, "rows"], smoothing: float
+    ) -> Float[Tensor, ""]:
+        return self.decoder.cost(x, wanted, smoothing)
+
     def step(
         self, tokens: Int[Tensor, "rows"], state: DecoderState
     ) -> tuple[Float[Tensor, "rows vocabulary"], DecoderState]:

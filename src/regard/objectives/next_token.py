@@ -2,9 +2,9 @@
 
 from typing import Protocol, cast, runtime_checkable
 
-import torch.nn.functional as F
+from jaxtyping import Float, Int
 from pydantic import Field
-from torch import nn
+from torch import Tensor, nn
 
 from regard.core.sequences import Tokens
 from regard.core.state import State
@@ -17,6 +17,10 @@ class Generator(Reader, Protocol):
     """A model that continues a target sequence given a source."""
 
     def start(self, source: Tokens) -> State: ...
+
+    def cost(
+        self, x: Float[Tensor, "rows width"], wanted: Int[Tensor, "rows"], smoothing: float
+    ) -> Float[Tensor, ""]: ...
 
 
 @runtime_checkable
@@ -49,9 +53,8 @@ class NextToken(Objective):
         given, wanted = shifted(batch.target)
         hidden = self.forcing(generator, given, generator.start(batch.source), progress)
         # Only real positions reach the output layer, the widest of all.
-        logits = generator.predict(hidden[wanted.real])
         targets = wanted.ids[wanted.real]
-        loss = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=self.smoothing)
+        loss = generator.cost(hidden[wanted.real], targets, self.smoothing)
         return Outcome(loss, len(targets), {})
 
 

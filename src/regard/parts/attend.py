@@ -2,9 +2,13 @@
 
     weights = softmax(score(q, k_i) + bias);  output = Σ weights_i v_i
 
-The readable path computes just that and shows scores and weights to a watcher. The fused path asks torch's
-``scaled_dot_product_attention`` for the same numbers; a law test keeps the two equal.
+The readable path computes just that and shows scores and weights to a watcher. Two others give the same
+numbers sooner, and law tests keep all three equal. The fused path is torch's ``scaled_dot_product_attention``.
+The batched path is for learning from short sequences on a processor: there that function takes each sentence
+and head by itself, and is slow above all in its gradient.
 """
+
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -12,6 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.core.tape import Watch
+from regard.parts.dropout import dropout as drop
 from regard.parts.scores import Score
 
 
@@ -29,7 +34,11 @@ def attend(
 
     A query that may attend to nothing gets zeros.
     """
-    if score.scale is not None and watch is None:
+    # On a processor torch drops weights by way of the readable path, at the price of its slow random numbers.
+    slow = dropout > 0.0 and query.is_cpu
+    if score.scale is not None and watch is None and not slow:
+        if _is_better_batched(query, keys, values, bias):
+            return _batched(query, keys, values, score.scale, mask, bias)
         return _fused(query, keys, values, score.scale, mask, bias, dropout)
     scores = score(query, keys)
     if bias is not None:
@@ -39,7 +48,7 @@ def attend(
     weights = masked_softmax(scores, mask)
     if watch is not None:
         weights = watch("weights", weights)
-    return F.dropout(weights, dropout) @ values if dropout else weights @ values
+    return drop(weights, dropout) @ values
 
 
 def masked_softmax(
@@ -68,3 +77,73 @@ def _fused(
     return F.scaled_dot_product_attention(
         query, keys, values, attn_mask=allowed, dropout_p=dropout, scale=scale
     )
+
+
+_SHORT = 48
+"""Keys up to which batched matrix products were faster than torch's fused attention with its gradient."""
+
+
+def _is_better_batched(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> bool:
+    learning = torch.is_grad_enabled() and (query.requires_grad or keys.requires_grad or values.requires_grad)
+    learned_bias = bias is not None and bias.requires_grad
+    return query.is_cpu and learning and not learned_bias and 0 < keys.shape[2] <= _SHORT
+
+
+def _batched(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    scale: float,
+    mask: Tensor | None,
+    bias: Tensor | None,
+) -> Tensor:
+    added = bias
+    if mask is not None:
+        allowed = query.new_zeros(()) if bias is None else bias
+        added = torch.where(mask, allowed, torch.finfo(query.dtype).min)
+    found: Tensor = _Batched.apply(query, keys, values, scale, added)  # type: ignore[no-untyped-call]
+    if mask is not None:
+        sighted = mask.any(-1, keepdim=True)
+        if not bool(sighted.all()):  # rare: a query that may attend to nothing
+            found = found * sighted
+    return found
+
+
+class _Batched(torch.autograd.Function):
+    """All sentences and heads in one matrix product each way; the weights are kept, not computed again.
+
+    With P = softmax(S), S = scale · Q Kᵀ + bias:  ∂V = Pᵀ ∂O,  ∂P = ∂O Vᵀ,  ∂S = P ⊙ (∂P − Σ_k ∂P P),
+    ∂Q = scale · ∂S K,  ∂K = scale · ∂Sᵀ Q.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, query: Tensor, keys: Tensor, values: Tensor, scale: float, bias: Tensor | None
+    ) -> Tensor:
+        batch, heads, queries, _ = query.shape
+        query, keys, values = (part.flatten(0, 1) for part in (query, keys, values))
+        scores = _scaled_product(query, keys.transpose(1, 2), scale)
+        if bias is not None:
+            scores.view(batch, heads, queries, -1).add_(bias)
+        weights = torch.softmax(scores, -1, out=scores)
+        ctx.scale = scale
+        ctx.save_for_backward(query, keys, values, weights)
+        return torch.bmm(weights, values).view(batch, heads, queries, -1)
+
+    @staticmethod
+    def backward(ctx: Any, *incoming: Tensor) -> tuple[Tensor | None, ...]:
+        query, keys, values, weights = ctx.saved_tensors
+        heads = incoming[0].shape[:2]
+        slope = incoming[0].flatten(0, 1)
+        d_values = torch.bmm(weights.transpose(1, 2), slope)
+        d_weights = torch.bmm(slope, values.transpose(1, 2))
+        d_scores = torch._softmax_backward_data(d_weights, weights, -1, weights.dtype)
+        d_query = _scaled_product(d_scores, keys, ctx.scale)
+        d_keys = _scaled_product(d_scores.transpose(1, 2), query, ctx.scale)
+        return (*(part.view(*heads, *part.shape[1:]) for part in (d_query, d_keys, d_values)), None, None)
+
+
+def _scaled_product(left: Tensor, right: Tensor, scale: float) -> Tensor:
+    """scale · left @ right in one pass."""
+    room = left.new_empty(len(left), left.shape[1], right.shape[2])
+    return torch.baddbmm(room, left, right, beta=0, alpha=scale)

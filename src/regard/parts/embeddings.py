@@ -7,6 +7,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from regard.core.spec import Spec
+from regard.parts.dropout import Dropout
 from regard.parts.norms import NormSpec
 from regard.parts.positions import NoPositionSpec, PositionSpec
 
@@ -36,7 +37,7 @@ class Embedding(nn.Module):
         self.longest = self.positions.longest if self.positions is not None else None
         self.segments = nn.Embedding(spec.segments, spec.width) if spec.segments else None
         self.norm = spec.norm.build(spec.width) if spec.norm else None
-        self.dropout = nn.Dropout(spec.dropout)
+        self.dropout = Dropout(spec.dropout)
 
     def forward(
         self,

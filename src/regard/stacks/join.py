@@ -11,6 +11,7 @@ from regard.core.errors import UsageError
 from regard.core.spec import Spec
 from regard.core.state import State
 from regard.core.tape import watching
+from regard.parts.dropout import Dropout
 from regard.parts.norms import LayerNormSpec, NormSpec
 
 
@@ -19,7 +20,7 @@ class Join(nn.Module):
 
     def __init__(self, dropout: float) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self,
@@ -47,7 +48,7 @@ class PostNorm(Join):
         sublayer: Callable[[Tensor], tuple[Tensor, State]],
     ) -> tuple[Float[Tensor, "batch time out"], State]:
         y, state = sublayer(x)
-        return self.norm(self.residual(x) + self.dropout(y)), state
+        return self.norm(self.dropout.add(self.residual(x), y)), state
 
 
 class PreNorm(Join):
@@ -63,7 +64,7 @@ class PreNorm(Join):
         sublayer: Callable[[Tensor], tuple[Tensor, State]],
     ) -> tuple[Float[Tensor, "batch time out"], State]:
         y, state = sublayer(self.norm(x))
-        return self.residual(x) + self.dropout(y), state
+        return self.dropout.add(self.residual(x), y), state
 
 
 class HalvedVariance(Join):
@@ -75,7 +76,7 @@ class HalvedVariance(Join):
         sublayer: Callable[[Tensor], tuple[Tensor, State]],
     ) -> tuple[Float[Tensor, "batch time out"], State]:
         y, state = sublayer(x)
-        return (self.residual(x) + self.dropout(y)) * 0.5**0.5, state
+        return self.dropout.add(self.residual(x), y) * 0.5**0.5, state
 
 
 class JoinSpec(Spec):

@@ -1,0 +1,140 @@
+"""What a vector costs when a certain word was wanted, without ever holding scores for all words of a batch.
+
+    J = −Σ_rows Σ_v q(v) log softmax(W x + b)_v,   q = (1−ε) δ_wanted + ε/V   (Szegedy et al. 2016 §7)
+
+The readable path is ``torch.nn.functional.cross_entropy`` over the logits. Over a vocabulary of ten thousand
+words that moves a matrix of rows × V through memory six times. The chunked path computes loss and gradients
+of a few rows while their scores are still in the cache, and never writes down the gradient of the smoothing:
+
+    ∂J/∂logits = p − (1−ε) δ_wanted − ε/V,   and what the last term adds to the gradients is
+    −ε mean_v(W) for every x, and −ε/V Σ x for every row of W.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+_SCORES_AT_ONCE = {"cpu": 1 << 24}
+"""Scores of one chunk: what stays in a processor's cache; elsewhere, what keeps the device busy."""
+_SCORES_AT_ONCE_ELSEWHERE = 1 << 26
+_NEXT_TO_NOTHING = 1e-30
+"""Below this a probability loses digits, and its logarithm is taken another way."""
+_FEWEST_ROWS = 64
+"""A matrix product over fewer rows wastes more than the cache saves."""
+
+
+def readable_cross_entropy(
+    x: Float[Tensor, "rows width"],
+    weight: Float[Tensor, "vocabulary width"],
+    bias: Float[Tensor, "vocabulary"] | None,
+    wanted: Int[Tensor, "rows"],
+    smoothing: float = 0.0,
+) -> Float[Tensor, ""]:
+    """Sum over rows of what the wanted words cost."""
+    return F.cross_entropy(F.linear(x, weight, bias), wanted, reduction="sum", label_smoothing=smoothing)
+
+
+def cross_entropy(
+    x: Float[Tensor, "rows width"],
+    weight: Float[Tensor, "vocabulary width"],
+    bias: Float[Tensor, "vocabulary"] | None,
+    wanted: Int[Tensor, "rows"],
+    smoothing: float = 0.0,
+    rows_at_once: int | None = None,
+) -> Float[Tensor, ""]:
+    """The same sum as ``readable_cross_entropy``, in chunks of rows."""
+    if rows_at_once is None:
+        most = _SCORES_AT_ONCE.get(x.device.type, _SCORES_AT_ONCE_ELSEWHERE)
+        rows_at_once = max(_FEWEST_ROWS, most // len(weight))
+    total: Tensor = _Chunked.apply(x, weight, bias, wanted, smoothing, rows_at_once)  # type: ignore[no-untyped-call]
+    return total
+
+
+class _Gradients(NamedTuple):
+    x: Tensor
+    weight: Tensor
+    bias: Tensor | None
+
+
+class _Chunked(torch.autograd.Function):
+    """Gradients are computed on the way forward, where the probabilities are at hand, and scaled later."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        wanted: Tensor,
+        smoothing: float,
+        rows_at_once: int,
+    ) -> Tensor:
+        gradients: _Gradients | None = None
+        if any(ctx.needs_input_grad):
+            no_bias = None if bias is None else torch.zeros_like(bias)
+            gradients = _Gradients(torch.empty_like(x), torch.zeros_like(weight), no_bias)
+        losses = [
+            _cost_of(x[rows], weight, bias, wanted[rows], smoothing, gradients, rows)
+            for rows in _chunks(len(x), rows_at_once)
+        ]
+        total = torch.stack(losses).sum() if losses else x.new_zeros(())
+        if smoothing:
+            total = total - smoothing * _sum_of_mean_scores(x, weight, bias)
+        if gradients is not None:
+            if smoothing:
+                _smooth(gradients, x, weight, smoothing)
+            ctx.save_for_backward(*gradients)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *incoming: Tensor) -> tuple[Tensor | None, ...]:
+        scaled = (None if part is None else part * incoming[0] for part in ctx.saved_tensors)
+        return (*scaled, None, None, None)
+
+
+def _chunks(rows: int, at_once: int) -> list[slice]:
+    return [slice(start, min(start + at_once, rows)) for start in range(0, rows, at_once)]
+
+
+def _cost_of(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    wanted: Tensor,
+    smoothing: float,
+    gradients: _Gradients | None,
+    rows: slice,
+) -> Tensor:
+    """Σ (log Z − (1−ε) wanted score), of a few rows; their share of the gradients is added on the way."""
+    scores = F.linear(x, weight, bias)
+    place = wanted[:, None]
+    found = scores.gather(1, place)
+    probabilities = torch.softmax(scores, 1, out=scores) if scores.is_cpu else torch.softmax(scores, 1)
+    probability = probabilities.gather(1, place)
+    cost = -probability.log()
+    if float(probability.amin()) < _NEXT_TO_NOTHING:
+        cost = F.linear(x, weight, bias).logsumexp(1, keepdim=True) - found
+    if gradients is not None:
+        slope = probabilities.scatter_add_(1, place, torch.full_like(found, smoothing - 1.0))
+        torch.mm(slope, weight, out=gradients.x[rows])
+        gradients.weight.addmm_(slope.t(), x)
+        if gradients.bias is not None:
+            gradients.bias.add_(slope.sum(0))
+    # log Z = cost + found: what the smoothing adds is ε (log Z − mean score), whose last part comes later.
+    return (cost + smoothing * found).sum()
+
+
+def _sum_of_mean_scores(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Σ_rows mean_v score_v = mean_v(W) · Σ_rows x + rows · mean_v(b)."""
+    total = weight.mean(0) @ x.sum(0)
+    return total if bias is None else total + len(x) * bias.mean()
+
+
+def _smooth(gradients: _Gradients, x: Tensor, weight: Tensor, smoothing: float) -> None:
+    gradients.x.sub_(weight.mean(0), alpha=smoothing)
+    gradients.weight.sub_(x.sum(0), alpha=smoothing / len(weight))
+    if gradients.bias is not None:
+        gradients.bias.sub_(smoothing * len(x) / len(weight))
