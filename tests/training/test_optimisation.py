@@ -77,11 +77,12 @@ def test_groups_may_have_their_own_rate() -> None:
 def test_only_matrices_decay() -> None:
     model = toy.make_model()
     names = {parameter: name for name, parameter in model.named_parameters()}
-    groups = {group.decays: {names[p] for p in group.parameters} for group in groups_of(model)}
-    assert groups == {
-        True: {"embedding.weight", "hidden.weight"},
-        False: {"hidden.bias", "norm.weight", "norm.bias", "output.bias"},
-    }
+    groups = [(group.decays, group.maps, {names[p] for p in group.parameters}) for group in groups_of(model)]
+    assert groups == [
+        (True, True, {"hidden.weight"}),
+        (True, False, {"embedding.weight"}),
+        (False, False, {"hidden.bias", "norm.weight", "norm.bias", "output.bias"}),
+    ]
 
 
 def test_frozen_parameters_are_not_trained() -> None:

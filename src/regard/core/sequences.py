@@ -32,6 +32,12 @@ class Tokens(NamedTuple):
         """No padding anywhere."""
         return cls(ids, torch.ones_like(ids, dtype=torch.bool))
 
+    def between(self, begin: int, end: int) -> "Tokens":
+        """Some of the rows, with no more padding than they need."""
+        real = self.real[begin:end]
+        longest = int(real.sum(1).max()) if real.numel() else 0
+        return Tokens(self.ids[begin:end, :longest], real[:, :longest])
+
     def to(self, device: torch.device | str) -> "Tokens":
         return Tokens(self.ids.to(device), self.real.to(device))
 

@@ -7,11 +7,14 @@ choice is made by what the machine is doing then.
 """
 
 import os
+import time
 from collections.abc import MutableMapping
 from pathlib import Path
 
 SPIN, SLEEP = 100_000, 1_000
 """Turns of the waiting loop: about a third of a millisecond, and almost none."""
+_LOOKS, _PAUSE = 8, 0.002
+"""This process is always running when it looks; others may be by chance, but not eight times."""
 
 
 def choose_spinning(
@@ -23,9 +26,13 @@ def choose_spinning(
 
 
 def is_busy(load: Path) -> bool:
-    """Something else has been running for a while and is running now."""
+    """Something else has been running for a while and is running now, each time one looks."""
     try:
-        last_minute, _, _, running, _ = load.read_text(encoding="ascii").split()
-        return float(last_minute) >= 0.5 and int(running.split("/")[0]) > 1
+        for _ in range(_LOOKS):
+            last_minute, _, _, running, _ = load.read_text(encoding="ascii").split()
+            if float(last_minute) < 0.5 or int(running.split("/")[0]) <= 1:
+                return False
+            time.sleep(_PAUSE)
     except (OSError, ValueError):  # not Linux: whether spinning is safe is not known
-        return True
+        pass
+    return True

@@ -1,6 +1,7 @@
 """Batches of pairs, made when they are asked for."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from regard.data.batches import BatchPlan
 from regard.data.store import TokenStore
 from regard.data.tokenizers import Tokenizer
 
+_FEWEST_TOKENS = 512
 MARKS = 2
 """Begin and end: what a text may cost beside its pieces."""
 
@@ -25,6 +27,17 @@ class PairBatch(NamedTuple):
 
     def to(self, device: torch.device | str) -> "PairBatch":
         return PairBatch(self.source.to(device), self.target.to(device), self.rows)
+
+    def split(self, parts: int) -> list["PairBatch"]:
+        """At most so many batches of consecutive rows, none too small to be worth a thread."""
+        parts = max(1, min(parts, len(self.rows), self.target.ids.numel() // _FEWEST_TOKENS))
+        bounds = [len(self.rows) * part // parts for part in range(parts + 1)]
+        if parts == 1:
+            return [self]
+        return [
+            PairBatch(self.source.between(begin, end), self.target.between(begin, end), self.rows[begin:end])
+            for begin, end in pairwise(bounds)
+        ]
 
 
 class PairStores(NamedTuple):

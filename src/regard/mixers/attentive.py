@@ -91,10 +91,10 @@ class LookThenStep(Attentive):
         watch, cell = watching(self), state.cell
         of_input = self.cell.project(x, slice(0, self.input_width))
         found, states = [], []
-        for t in range(x.shape[1]):
+        for gates, real in zip(of_input.unbind(1), timeline.real_now.unbind(1), strict=True):
             context = state.look(cell[0], self.score, watch)
-            gates = of_input[:, t] + self.cell.project(context, slice(self.input_width, None))
-            cell = keep_real(self.cell.step(gates, cell), cell, timeline.real_now[:, t])
+            gates = gates + self.cell.project(context, slice(self.input_width, None))
+            cell = keep_real(self.cell.step(gates, cell), cell, real)
             found.append(context)
             states.append(cell[0])
         joined = torch.cat((torch.stack(states, 1), x, torch.stack(found, 1)), dim=-1)
@@ -134,9 +134,8 @@ class StepThenLook(Attentive):
         watch, cell, fed = watching(self), state.cell, state.fed
         of_input = self.cell.project(x, slice(0, self.input_width))
         outputs = []
-        for t in range(x.shape[1]):
-            real = timeline.real_now[:, t]
-            gates = of_input[:, t] + self.cell.project(fed, slice(self.input_width, None))
+        for gates, real in zip(of_input.unbind(1), timeline.real_now.unbind(1), strict=True):
+            gates = gates + self.cell.project(fed, slice(self.input_width, None))
             cell = keep_real(self.cell.step(gates, cell), cell, real)
             context = state.look(cell[0], self.score, watch)
             output = self.dropout(torch.tanh(self.combine(torch.cat((context, cell[0]), dim=-1))))

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
+from regard.core.randomness import current_generator
 from regard.core.sequences import Tokens
 from regard.core.spec import Spec
 from regard.core.state import State
@@ -102,6 +103,6 @@ def read_mixture(
         if t + 1 < given.ids.shape[1]:
             with torch.no_grad():
                 guess = model.predict(x[:, 0]).argmax(-1)
-            told = torch.rand(len(ids), device=ids.device) < truth
+            told = (torch.rand(len(ids), generator=current_generator()) < truth).to(ids.device)
             ids = torch.where(told, given.ids[:, t + 1], guess)
     return torch.cat(hidden, dim=1)

@@ -3,7 +3,7 @@
     weights = softmax(score(q, k_i) + bias);  output = Σ weights_i v_i
 
 The readable path computes just that and shows scores and weights to a watcher. Two others give the same
-numbers sooner, and law tests keep all three equal. The fused path is torch's ``scaled_dot_product_attention``.
+numbers sooner, and tests keep all three equal. The fused path is torch's ``scaled_dot_product_attention``.
 The batched path is for learning from short sequences on a processor: there that function takes each sentence
 and head by itself, and is slow above all in its gradient.
 """

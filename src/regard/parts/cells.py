@@ -47,8 +47,8 @@ class Cell(nn.Module, ABC):
     ) -> tuple[Float[Tensor, "batch time width"], State]:
         """Outputs at every position and the state after the last real one (None: all are real)."""
         projected, outputs = self.project(x), []
-        for t in range(x.shape[1]):
-            following = self.step(projected[:, t], state)
+        for t, gates in enumerate(projected.unbind(1)):
+            following = self.step(gates, state)
             if real is not None:
                 here = real[:, t, None]
                 following = tuple(torch.where(here, n, o) for n, o in zip(following, state, strict=True))

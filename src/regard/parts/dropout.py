@@ -2,7 +2,7 @@
 
 The readable path is ``torch.nn.functional.dropout``. On a processor it draws one double per value from a
 Mersenne Twister on one thread, which was a sixth of a training step. The cheap path draws sixteen bits per
-value from SFC64, seeded by torch's own generator: whoever sets torch's seed decides these bits too.
+value from SFC64, seeded by torch's generator: whoever sets torch's seed decides these bits too.
 """
 
 import numpy as np
@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from regard.core.randomness import current_generator
 
 _LEVELS = 1 << 16
 _WORD = 1 << 62
@@ -38,7 +40,7 @@ def keep_mask(x: Float[Tensor, "*shape"], share: float) -> Float[Tensor, "*shape
     dropped = round(share * _LEVELS)
     if dropped == _LEVELS:
         return torch.zeros_like(x)
-    seed = int(torch.randint(_WORD, ()))
+    seed = int(torch.randint(_WORD, (), generator=current_generator()))
     words = np.random.SFC64(seed).random_raw(-(-x.numel() // 4))
     noise = torch.from_numpy(words.view(np.int16)[: x.numel()]).view(x.shape)
     # float32 holds every level; comparing in place is what torch vectorises.

@@ -38,6 +38,15 @@ class Score(nn.Module, ABC):
     ) -> Float[Tensor, "batch heads query key"]: ...
 
 
+def by_head(
+    x: Float[Tensor, "batch heads time width"], weight: Float[Tensor, "heads width out"]
+) -> Float[Tensor, "batch heads time out"]:
+    """x @ weight with a matrix per head: one product per head, not one per row of the batch."""
+    batch, heads, time, _ = x.shape
+    y = torch.bmm(x.transpose(0, 1).reshape(heads, batch * time, -1), weight)
+    return y.view(heads, batch, time, -1).transpose(0, 1)
+
+
 class ScoreSpec(Spec):
     kinds: ClassVar[dict[str, str]] = {
         "dot": "regard.parts.scores:DotSpec",
@@ -96,7 +105,7 @@ class General(Score):
     def prepare(
         self, keys: Float[Tensor, "batch heads key width"]
     ) -> Float[Tensor, "batch heads key prepared"]:
-        return keys @ self.weight
+        return by_head(keys, self.weight)
 
     def forward(
         self,
@@ -130,14 +139,14 @@ class Additive(Score):
     def prepare(
         self, keys: Float[Tensor, "batch heads key width"]
     ) -> Float[Tensor, "batch heads key prepared"]:
-        return keys @ self.key_weight
+        return by_head(keys, self.key_weight)
 
     def forward(
         self,
         query: Float[Tensor, "batch heads query width"],
         prepared: Float[Tensor, "batch heads key prepared"],
     ) -> Float[Tensor, "batch heads query key"]:
-        hidden = torch.tanh((query @ self.query_weight)[:, :, :, None] + prepared[:, :, None])
+        hidden = torch.tanh(by_head(query, self.query_weight)[:, :, :, None] + prepared[:, :, None])
         return torch.einsum("bhqka,ha->bhqk", hidden, self.vector)
 
 

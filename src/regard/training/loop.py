@@ -97,7 +97,7 @@ class _Training:
         self.device, self.stop = device, stop
         optimiser = spec.optimiser.build(groups_of(model))
         schedule = spec.schedule.build(spec.steps)
-        self.stepper = Stepper(model, objective, optimiser, schedule, spec.clip, seed, device)
+        self.stepper = Stepper(model, objective, optimiser, schedule, spec.clip, seed, device, spec.shards)
         decay = spec.averaging.ema
         self.average = None if decay is None else MovingAverage(decay, named_weights(model))
         self.keeper = Keeper(folder, model, optimiser, self.average)

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from regard.core.errors import RunError, UsageError
 from regard.core.spec import Spec
+from regard.heads.vocabulary import Vocabulary
+from regard.training.orthogonal import OrthogonalMomentum
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
@@ -21,21 +23,25 @@ class Group(NamedTuple):
 
     parameters: list[nn.Parameter]
     decays: bool
+    maps: bool = False
+    """Matrices from one space to another; tables with a row per word are none."""
     rate: float = 1.0
     """This group's share of the scheduled rate (discriminative rates; Howard & Ruder 2018)."""
 
 
 def groups_of(model: nn.Module) -> list[Group]:
-    """Weights with decay, and vectors (biases, norms) without: shrinking those regularises nothing."""
+    """Maps and tables with decay, vectors (biases, norms) without: shrinking those regularises nothing."""
     trained = [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad]
     if not trained:
         raise UsageError("the model has no parameter to train: all are frozen, or there is none")
-    decays = [weight.ndim >= 2 and not name.endswith("bias") for name, weight in trained]
-    groups = [
-        Group([weight for (_, weight), decay in zip(trained, decays, strict=True) if decay is chosen], chosen)
-        for chosen in (True, False)
-    ]
-    return [group for group in groups if group.parameters]
+    tables = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
+    tables |= {module.words.weight for module in model.modules() if isinstance(module, Vocabulary)}
+    found: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    for name, weight in trained:
+        decays = weight.ndim >= 2 and not name.endswith("bias")
+        maps = decays and weight.ndim == 2 and weight not in tables
+        found.setdefault((decays, maps), []).append(weight)
+    return [Group(weights, *kind) for kind, weights in sorted(found.items(), reverse=True)]
 
 
 class OptimiserSpec(Spec):
@@ -45,6 +51,7 @@ class OptimiserSpec(Spec):
         "adam": "regard.training.optimisation:Adam",
         "adamw": "regard.training.optimisation:AdamW",
         "sgd": "regard.training.optimisation:SGD",
+        "muon": "regard.training.optimisation:Muon",
     }
 
     weight_decay: float = Field(default=0.0, ge=0)
@@ -57,6 +64,7 @@ class OptimiserSpec(Spec):
                 "params": group.parameters,
                 "weight_decay": self.weight_decay if group.decays else 0.0,
                 "scale": group.rate,
+                "orthogonal": group.maps,
             }
             for group in groups
         ]
@@ -102,15 +110,50 @@ class SGD(OptimiserSpec):
         return torch.optim.SGD(options, lr=0.0, momentum=self.momentum, fused=fused)
 
 
+class Muon(OptimiserSpec):
+    """Orthogonal updates of matrices (Jordan et al. 2024), Adam for tables and vectors, at one rate."""
+
+    weight_decay: float = Field(default=0.0, ge=0)
+    """Pull towards zero, times the rate; never on biases, norms and other vectors."""
+    momentum: Beta = 0.95
+    """Memory of the gradients of matrices."""
+    betas: tuple[Beta, Beta] = (0.9, 0.98)
+    """Memory of the first and second moment of all others."""
+    eps: float = Field(default=1e-9, gt=0)
+    """Keeps the division finite."""
+
+    def make(self, options: list[dict[str, Any]], fused: bool) -> torch.optim.Optimizer:
+        return OrthogonalMomentum(options, self.momentum, self.betas, self.eps)
+
+
 def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
     for group in optimiser.param_groups:
         group["lr"] = rate * group["scale"]
 
 
+def weights_of(optimiser: torch.optim.Optimizer) -> list[nn.Parameter]:
+    """All that it updates."""
+    return [parameter for group in optimiser.param_groups for parameter in group["params"]]
+
+
 def gradients_of(optimiser: torch.optim.Optimizer) -> list[Tensor]:
     """The gradients at hand; parameters that took no part have none."""
-    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
-    return [parameter.grad for parameter in parameters if parameter.grad is not None]
+    return [weight.grad for weight in weights_of(optimiser) if weight.grad is not None]
+
+
+def add_gradients(weights: Sequence[nn.Parameter], gradients: Sequence[Tensor | None]) -> None:
+    """Add to what the weights hold; None is nothing."""
+    sums, added = [], []
+    for weight, gradient in zip(weights, gradients, strict=True):
+        if gradient is None:
+            continue
+        if weight.grad is None:
+            weight.grad = gradient
+        else:
+            sums.append(weight.grad)
+            added.append(gradient)
+    if sums:
+        torch._foreach_add_(sums, added)
 
 
 def scale_gradients(gradients: Sequence[Tensor], count: int, norm: float, clip: float | None) -> None:

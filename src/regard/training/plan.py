@@ -58,6 +58,8 @@ class TrainingSpec(Spec):
     """Largest norm of the whole gradient; null: no limit."""
     accumulate: int = Field(default=1, ge=1)
     """Batches whose gradients make one step."""
+    shards: int = Field(default=2, ge=1)
+    """Parts of a large batch that are computed side by side, each with its share of the cores; 1: none."""
     validation: ValidationSpec = ValidationSpec()
     """When to validate, and what counts as better."""
     averaging: AveragingSpec = AveragingSpec()

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -9,9 +10,18 @@ from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
 from regard.core.errors import DataError, TrainingError
+from regard.core.randomness import drawing_from
 from regard.objectives.objective import Objective, Progress
-from regard.training.optimisation import gradients_of, is_finite, scale_gradients, set_rate
+from regard.training.optimisation import (
+    add_gradients,
+    gradients_of,
+    is_finite,
+    scale_gradients,
+    set_rate,
+    weights_of,
+)
 from regard.training.schedules import Schedule
+from regard.training.side_by_side import SideBySide
 
 
 @runtime_checkable
@@ -106,25 +116,29 @@ class Stepper:
         clip: float | None,
         seed: int,
         device: torch.device,
+        shards: int = 1,
     ) -> None:
         self.model, self.objective, self.optimiser = model, objective, optimiser
         self.schedule, self.clip = schedule, clip
         self.seed, self.device = seed, device
+        # An accelerator works on one thing at a time, and best on a large one.
+        self.side_by_side = SideBySide(shards if device.type == "cpu" else 1)
 
     def take(self, step: int, batches: Sequence[Placed], last_good: str) -> Taken:
         """Step number ``step`` (from 1). A loss or gradient that is not finite changes nothing and raises."""
         self.optimiser.zero_grad(set_to_none=True)
+        weights = weights_of(self.optimiser)
         losses, tokens = [], 0
         parts: dict[str, float] = {}
         for turn, placed in enumerate(batches):
             set_random(self.device, self.seed, step, turn)
-            progress = Progress(step, placed.epoch, self.seed)
-            outcome = self.objective(self.model, placed.batch.to(self.device), progress)
-            outcome.loss.backward()  # type: ignore[no-untyped-call]
-            losses.append(outcome.loss.detach())
-            tokens += outcome.count
-            for name, value in outcome.parts.items():
-                parts[name] = parts.get(name, 0.0) + value
+            costs = self._costs(step, turn, placed, weights)
+            losses.append(torch.stack([cost.loss for cost in costs]).sum())
+            for cost in costs:
+                add_gradients(weights, cost.gradients)
+                tokens += cost.count
+                for name, value in cost.parts.items():
+                    parts[name] = parts.get(name, 0.0) + value
         count = max(tokens, 1)
         gradients = gradients_of(self.optimiser)
         # The only wait for the device in a step.
@@ -138,6 +152,46 @@ class Stepper:
         self.optimiser.step()
         means = {name: value / count for name, value in parts.items()}
         return Taken(loss, norm, rate, tokens, means, batches[-1].padding)
+
+    def _costs(self, step: int, turn: int, placed: Placed, weights: Sequence[nn.Parameter]) -> "list[_Cost]":
+        progress = Progress(step, placed.epoch, self.seed)
+        shards = split(placed.batch.to(self.device), self.side_by_side.most)
+
+        def cost_of(shard: Any, generator: torch.Generator | None) -> _Cost:
+            with drawing_from(generator):
+                outcome = self.objective(self.model, shard, progress)
+                gradients = torch.autograd.grad(outcome.loss, weights, allow_unused=True)
+            return _Cost(outcome.loss.detach(), outcome.count, outcome.parts, gradients)
+
+        own = (
+            [None]
+            if len(shards) == 1
+            else [
+                torch.Generator().manual_seed(mix(self.seed, step, turn, number))
+                for number in range(len(shards))
+            ]
+        )
+        return self.side_by_side.run(
+            [partial(cost_of, shard, generator) for shard, generator in zip(shards, own, strict=True)]
+        )
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """What a shard cost, and the slopes of that."""
+
+    loss: Tensor
+    count: int
+    parts: dict[str, float]
+    gradients: tuple[Tensor | None, ...]
+
+
+def split(batch: Any, parts: int) -> list[Any]:
+    """Batches that cannot be split stay whole."""
+    if parts == 1 or not hasattr(batch, "split"):
+        return [batch]
+    found: list[Any] = batch.split(parts)
+    return found
 
 
 def _not_finite(

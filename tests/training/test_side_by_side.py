@@ -1,0 +1,121 @@
+"""Shards change how a step is computed, not what it computes, and threads decide nothing."""
+
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from regard.core.randomness import current_generator, drawing_from
+from regard.core.sequences import Tokens
+from regard.data.pair_batches import PairBatch
+from regard.objectives.next_token import NextTokenSpec
+from regard.recipes.transformer import transformer_model
+from regard.training.optimisation import Adam, groups_of
+from regard.training.schedules import Constant
+from regard.training.side_by_side import SideBySide
+from regard.training.stepping import Placed, Stepper
+
+WORDS = 30
+
+
+def batch(rows: int = 48, seed: int = 0) -> PairBatch:
+    """Rows of 12 to 20 tokens on each side, in order of length as batches are."""
+    random = np.random.default_rng(seed)
+    lengths = np.sort(random.integers(12, 21, size=rows))
+    source, target = (
+        Tokens.pad([random.integers(4, WORDS, size=length) for length in lengths], 0) for _ in range(2)
+    )
+    return PairBatch(source, target, np.arange(rows))
+
+
+def train(shards: int, dropout: float, steps: int = 3, slow: bool = False) -> nn.Module:
+    torch.manual_seed(0)
+    spec = transformer_model(layers=1, width=16, hidden=32, heads=2, dropout=dropout, pre_norm=True)
+    model = spec.build({"source": WORDS, "target": WORDS}).train()
+    optimiser = Adam().build(groups_of(model))
+    schedule = Constant(peak=1e-2).build(None)
+    stepper = Stepper(
+        model, NextTokenSpec(smoothing=0.1).build(), optimiser, schedule, 1.0, 7, torch.device("cpu"), shards
+    )
+    if slow:  # no threads: one shard after the other
+        stepper.side_by_side.run = lambda work: [piece() for piece in work]  # type: ignore[method-assign]
+    for step in range(1, steps + 1):
+        stepper.take(step, [Placed(0, step, batch(seed=step))], "")
+    return model
+
+
+@pytest.fixture(autouse=True)
+def some_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def test_without_dropout_shards_make_no_difference() -> None:
+    for one, two in zip(train(1, 0.0).parameters(), train(2, 0.0).parameters(), strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
+
+
+def test_threads_end_with_the_same_bits_as_one_after_the_other() -> None:
+    at_once, again, in_turn = train(2, 0.3), train(2, 0.3), train(2, 0.3, slow=True)
+    for a, b, c in zip(at_once.parameters(), again.parameters(), in_turn.parameters(), strict=True):
+        assert torch.equal(a, b)
+        assert torch.equal(a, c)
+
+
+def test_every_shard_has_its_own_random_numbers() -> None:
+    drawn: list[torch.Tensor] = []
+
+    def draw(seed: int) -> None:
+        with drawing_from(torch.Generator().manual_seed(seed)):
+            drawn.append(torch.rand(3, generator=current_generator()))
+
+    SideBySide(2).run([lambda: draw(1), lambda: draw(2)])
+    first, second = sorted(drawn, key=lambda numbers: numbers[0].item())
+    assert not torch.equal(first, second)
+    assert current_generator() is torch.default_generator
+
+
+def test_results_come_in_order_and_the_cores_are_shared() -> None:
+    torch.set_num_threads(2)
+    side_by_side = SideBySide(2)
+    seen = side_by_side.run([lambda: (0, torch.get_num_threads()), lambda: (1, torch.get_num_threads())])
+    assert seen == [(0, 1), (1, 1)]
+    assert torch.get_num_threads() == 2
+    assert side_by_side.run([lambda: torch.get_num_threads()]) == [2]
+
+
+@pytest.mark.parametrize("guilty", [0, 1])
+def test_an_error_in_any_shard_comes_out_when_all_have_stopped(guilty: int) -> None:
+    finished = threading.Event()
+
+    def fail() -> None:
+        raise ValueError("no")
+
+    pieces = [finished.set, finished.set]
+    pieces[guilty] = fail
+    with pytest.raises(ValueError, match="no"):
+        SideBySide(2).run(pieces)
+    assert finished.is_set()
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 5])
+def test_a_split_batch_has_every_row_once_and_no_needless_padding(parts: int) -> None:
+    whole = batch(rows=200)
+    pieces = whole.split(parts)
+    assert len(pieces) == parts
+    assert np.concatenate([piece.rows for piece in pieces]).tolist() == whole.rows.tolist()
+    for piece in pieces:
+        for ours, theirs in ((piece.source, whole.source), (piece.target, whole.target)):
+            assert ours.real.any(0).all()
+            length = ours.ids.shape[1]
+            assert torch.equal(ours.ids, theirs.ids[piece.rows, :length])
+            assert not theirs.real[piece.rows, length:].any()
+
+
+def test_small_batches_stay_whole() -> None:
+    small = batch(rows=20)
+    assert small.split(4) == [small]
