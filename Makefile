@@ -3,7 +3,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check test-slow format clean install
+.PHONY: demo test check test-slow bench format clean install
 
 demo: $(STAMP)            ## train on the embedded date corpus, show answers and where the model looked
 	$(BIN)/regard demo
@@ -12,17 +12,21 @@ test: $(STAMP) check      ## every check and test (under 12 minutes on 2 cores)
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 check: $(STAMP)           ## format, lint, layers, types
-	$(BIN)/ruff format --check src tests
-	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
 test-slow: $(STAMP)       ## proofs that take minutes: many kills, learning curves
 	$(BIN)/python -m pytest -m slow
 
+bench: $(STAMP)           ## Regard beside its peers, in turns (half an hour; leave the machine alone meanwhile)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
+	$(BIN)/python -m benchmarks
+
 format: $(STAMP)
-	$(BIN)/ruff format src tests
-	$(BIN)/ruff check --fix src tests
+	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks
 
 install: $(STAMP)
 

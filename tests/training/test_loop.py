@@ -17,7 +17,7 @@ from regard.training.averaging import average_last
 from regard.training.events import Watcher
 from regard.training.plan import AveragingSpec, CheckpointSpec, TrainingSpec, ValidationSpec
 from regard.training.run_folder import RunFolder
-from regard.training.schedules import Constant
+from regard.training.schedules import Constant, Linear
 from regard.training.signals import Interrupted, StopSignal
 from regard.training.weights import named_weights, read_weights
 from tests.training import toy
@@ -296,6 +296,61 @@ def test_minutes_end_training_and_count_over_continuations(
     assert (result.step, result.reason) == (6, "minutes")
     assert result.seconds == 60
     assert run(tmp_path / "run", spec).step == 6
+
+
+def by_clock(path: Path, minutes: float, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Rates of a training that is given minutes, when every step takes a tenth of a second."""
+    now = [0.0]
+    monkeypatch.setattr("regard.training.loop.time.monotonic", lambda: now[0])
+
+    class Clock(Watcher):
+        def __init__(self) -> None:
+            self.rates: list[float] = []
+
+        def on_step(self, event: Any) -> None:
+            now[0] += 0.1
+            self.rates.append(event.rate)
+
+    clock = Clock()
+    spec = TrainingSpec(minutes=minutes, schedule=Linear(peak=0.01, warmup=5))
+    assert run(path, spec, watchers=[clock]).reason == "minutes"
+    return clock.rates
+
+
+def test_minutes_plan_a_rate_that_falls_to_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = by_clock(tmp_path / "run", 1, monkeypatch)
+    assert len(rates) == 600
+    assert rates[4:20] == [0.01] * 16  # until it knows its speed
+    left = [(601 - step) / 596 for step in range(21, 601)]
+    assert rates[20:] == pytest.approx([0.01 * share for share in left])
+
+
+def test_more_minutes_make_a_new_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert by_clock(tmp_path / "run", 0.5, monkeypatch)[-1] == pytest.approx(0, abs=1e-4)
+    more = by_clock(tmp_path / "run", 1, monkeypatch)
+    assert len(more) == 300
+    assert more[0] == pytest.approx(0.005, rel=0.05)
+    assert more[-1] == pytest.approx(0, abs=1e-4)
+
+
+def test_the_plan_survives_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("regard.training.loop.time.monotonic", lambda: now[0])
+
+    class Clock(Watcher):
+        def on_step(self, event: Any) -> None:
+            now[0] += 0.1
+            rates.append(event.rate)
+
+    rates: list[float] = []
+    spec = TrainingSpec(
+        minutes=0.1, schedule=Linear(peak=0.01), checkpoints=CheckpointSpec(seconds=None, steps=10)
+    )
+    with pytest.raises(Killed):
+        run(tmp_path / "run", spec, watchers=[Clock(), KillAt("checkpoint", 40)])
+    before = len(rates)
+    run(tmp_path / "run", spec, watchers=[Clock()])
+    assert rates[before] == pytest.approx(rates[before - 1], rel=0.1)
 
 
 def test_checkpoints_by_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

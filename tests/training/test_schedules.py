@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from regard.core.errors import UsageError
+from regard.training.plan import TrainingSpec
 from regard.training.schedules import Constant, Cosine, Exponential, InverseSqrt, Linear, ScheduleSpec
 
 
@@ -51,17 +52,21 @@ def test_cosine_is_torchs() -> None:
         theirs.step()
 
 
+@pytest.mark.parametrize("spec", [Cosine(peak=0.5, warmup=3), Linear(peak=0.5, warmup=3)])
+def test_while_the_end_is_not_known_the_rate_stays_up(spec: ScheduleSpec) -> None:
+    assert [spec.build(None)(step) for step in (3, 4, 1000)] == [0.5] * 3
+
+
 @pytest.mark.parametrize("spec", [Cosine(), Linear()])
-def test_what_needs_the_number_of_steps_says_so(spec: ScheduleSpec) -> None:
-    with pytest.raises(
-        UsageError, match=rf"{spec.kind()} schedule must know the number of steps.*give steps"
-    ):
-        spec.build(None)
+def test_what_needs_an_end_says_so(spec: ScheduleSpec) -> None:
+    with pytest.raises(UsageError, match=rf"{spec.kind()} schedule must know when training ends: give steps"):
+        TrainingSpec.from_dict({"schedule": spec.to_dict(), "validation": {"patience": 3}})
 
 
-def test_a_warmup_that_leaves_nothing_names_both_values() -> None:
-    with pytest.raises(UsageError, match=r"steps is 10, schedule.warmup is 10"):
-        Linear(warmup=10).build(10)
+def test_a_warmup_takes_half_of_the_steps_at_most() -> None:
+    rates = [Linear(peak=1.0, warmup=10).build(8)(step) for step in range(1, 9)]
+    assert rates == pytest.approx([0.25, 0.5, 0.75, 1.0, 0.8, 0.6, 0.4, 0.2])
+    assert Linear(peak=1.0, warmup=10).build(1)(1) == 0.5
 
 
 @pytest.mark.parametrize(

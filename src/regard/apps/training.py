@@ -121,9 +121,11 @@ def cache_folder() -> Path:
 
 
 def with_budget(spec: SystemSpec, steps: int | None, minutes: float | None) -> SystemSpec:
-    """``--steps`` and ``--minutes`` are short for two fields of the spec."""
+    """``--steps`` and ``--minutes`` are short for two fields of the spec; who gives one means only that."""
+    if steps is None and minutes is None:
+        return spec
     asked = {"training.steps": steps, "training.minutes": minutes}
-    return spec.override([f"{key}={value}" for key, value in asked.items() if value is not None])
+    return spec.override([f"{key}={'null' if value is None else value}" for key, value in asked.items()])
 
 
 def known_tokenizers(out: Path, start_from: str | Path | None) -> tuple[Tokenizer, Tokenizer] | None:

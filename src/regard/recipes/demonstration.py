@@ -14,6 +14,7 @@ def date_reader() -> SystemSpec:
             "target: {unit: character, size: 100}}",
             "model.tie=target",
             "objective.smoothing=0.0",
+            "training.minutes=null",
             "training.steps=2000",
             "training.schedule={kind: linear, peak: 0.003, warmup: 150}",
             "training.validation.every=400",

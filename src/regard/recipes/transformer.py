@@ -12,18 +12,19 @@ from regard.recipes.system import SystemSpec
 from regard.recipes.translation import translation
 from regard.stacks.join import JoinSpec, PostNormSpec, PreNormSpec
 from regard.stacks.stack import BlockSpec, StackSpec
+from regard.training.optimisation import Muon
 
 
 def transformer() -> SystemSpec:
     """3+3 layers, 256 wide, feed-forward 1024, 4 heads."""
     model = transformer_model(layers=3, width=256, hidden=1024, heads=4, dropout=0.1, pre_norm=True)
-    return translation(model, peak=2e-3, warmup=400)
+    return translation(model, peak=2e-3, warmup=400, optimiser=Muon())
 
 
 def transformer_tiny() -> SystemSpec:
     """4+4 layers, 128 wide, feed-forward 256, 4 heads, one embedding for all (Wu et al. 2021 §3)."""
     model = transformer_model(layers=4, width=128, hidden=256, heads=4, dropout=0.3, pre_norm=True)
-    return translation(model, peak=4e-3, warmup=400)
+    return translation(model, peak=4e-3, warmup=400, optimiser=Muon())
 
 
 def transformer_base() -> SystemSpec:

@@ -1,4 +1,4 @@
-"""What all translators have in common: joint subwords, smoothed next tokens, a beam."""
+"""What all translators have in common: joint subwords, smoothed next tokens, a falling rate, a beam."""
 
 from regard.data.pairs import PairsSpec
 from regard.data.tokenizers import TokenizerSpec
@@ -6,20 +6,23 @@ from regard.models.model import ModelSpec
 from regard.objectives.next_token import NextTokenSpec
 from regard.recipes.system import SystemSpec
 from regard.search.beam import BeamSpec
-from regard.training.optimisation import Adam
+from regard.training.optimisation import Adam, OptimiserSpec
 from regard.training.plan import AveragingSpec, TrainingSpec, ValidationSpec
-from regard.training.schedules import InverseSqrt
+from regard.training.schedules import Linear
 
 
-def translation(model: ModelSpec, peak: float, warmup: int) -> SystemSpec:
+def translation(
+    model: ModelSpec, peak: float, warmup: int, optimiser: OptimiserSpec | None = None
+) -> SystemSpec:
     tokenizer = TokenizerSpec(unit="bpe", size=10_000)
     return SystemSpec(
         data=PairsSpec(source=tokenizer, target=tokenizer, joint=True, batch_tokens=2048),
         model=model,
         objective=NextTokenSpec(smoothing=0.1),
         training=TrainingSpec(
-            optimiser=Adam(),
-            schedule=InverseSqrt(peak=peak, warmup=warmup),
+            minutes=30,
+            optimiser=optimiser or Adam(),
+            schedule=Linear(peak=peak, warmup=warmup),
             clip=1.0,
             validation=ValidationSpec(every=250, patience=12),
             averaging=AveragingSpec(last=5),

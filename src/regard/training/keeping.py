@@ -23,6 +23,8 @@ class Standing:
     index: int = 0
     """Batches already used in this epoch."""
     seconds: float = 0.0
+    planned: int = 0
+    """Steps that the time given will be enough for, as far as known; 0: not known yet."""
     tokens: int = 0
     best: float | None = None
     best_step: int = 0

@@ -31,6 +31,10 @@ from regard.training.weights import load_all, named_weights
 Validate: TypeAlias = Callable[[nn.Module], dict[str, float]]
 """Scores of a model in evaluation mode; "loss" is always among them."""
 
+_KNOWS_ITS_SPEED = 20
+"""Steps after which a run can say how long its steps take."""
+_PLAN_AGAIN = 0.02
+"""Share of the time given after which the number of steps is foreseen anew."""
 _VALIDATION = -1
 """Stands for a turn of a step that no batch has, where validation draws random numbers."""
 
@@ -105,9 +109,12 @@ class _Training:
         self.state = Standing()
         self.saved_at = 0.0
         self.clock_zero = 0.0
+        self.planned_at = 0.0
 
     def run(self, data: Data, prefetch: Prefetch) -> TrainingResult:
         self.state, notices = self.keeper.restore()
+        if self.state.planned:
+            self.stepper.schedule = self.spec.schedule.build(self.state.planned)
         self.clock_zero = time.monotonic() - self.state.seconds
         reason = self._reason_to_end()
         if reason is not None and self.state.concluded == self.state.step:
@@ -132,9 +139,22 @@ class _Training:
                 reason = reason or self._reason_to_end()
             if reason is not None:
                 return self._conclude(reason)
+            self._plan()
             self._step(batches)
             if self._saving_is_due():
                 self._save()
+
+    def _plan(self) -> None:
+        """Where only the clock knows when training ends: foresee the last step from the speed so far."""
+        spec, state, now = self.spec, self.state, self._seconds()
+        if not spec.planned_by_clock or spec.minutes is None or state.step < _KNOWS_ITS_SPEED:
+            return
+        if state.planned and now - self.planned_at < _PLAN_AGAIN * 60 * spec.minutes:
+            return
+        left = max(0.0, 60 * spec.minutes - now)
+        state.planned = max(round(state.step * (1 + left / now)), state.step + 1)
+        self.planned_at = now
+        self.stepper.schedule = spec.schedule.build(state.planned)
 
     def _step(self, batches: Generator[Placed, None, None]) -> None:
         state, began = self.state, time.monotonic()

@@ -71,12 +71,24 @@ class TrainingSpec(Spec):
     def _ends_and_fits(self) -> "TrainingSpec":
         if self.steps is None and self.minutes is None and self.validation.patience is None:
             raise ValueError("training would never end: give steps, minutes or validation.patience")
+        if self.schedule.needs_steps and self.steps is None and self.minutes is None:
+            raise ValueError(
+                f"the {self.schedule.kind()} schedule must know when training ends: give steps or minutes, "
+                "or choose constant, inverse_sqrt or exponential"
+            )
         self.schedule.build(self.steps)
         return self
 
+    @property
+    def planned_by_clock(self) -> bool:
+        """The schedule must know an end that only the clock knows."""
+        return self.schedule.needs_steps and self.steps is None
+
     def may_differ(self, prefix: str = "training.") -> list[str]:
-        """Fields that may change when a run goes on: they decide when it ends, and no step before that."""
-        ends = ["minutes", "validation.patience", "checkpoints.seconds", "checkpoints.steps"]
-        if not self.schedule.needs_steps:
-            ends.append("steps")
+        """Fields that may change when a run goes on: they decide when it ends.
+
+        No step already taken depends on them. The rate of those to come may: one that falls to zero at the
+        end rises again when the end moves.
+        """
+        ends = ["steps", "minutes", "validation.patience", "checkpoints.seconds", "checkpoints.steps"]
         return [prefix + name for name in ends]

@@ -7,7 +7,6 @@ from typing import ClassVar, TypeAlias
 
 from pydantic import Field
 
-from regard.core.errors import UsageError
 from regard.core.spec import Spec
 
 Schedule: TypeAlias = Callable[[int], float]
@@ -28,24 +27,15 @@ class ScheduleSpec(Spec):
     peak: float = Field(default=1e-3, gt=0)
     """The highest rate."""
     warmup: int = Field(default=0, ge=0)
-    """Steps over which the rate rises from 0 to ``peak``."""
+    """Steps over which the rate rises from 0 to ``peak``; half of the planned ones at most."""
 
     def build(self, steps: int | None) -> Schedule:
-        """The rate of each step of a run planned for ``steps`` steps (None: not known beforehand)."""
-        if self.needs_steps and steps is None:
-            raise UsageError(
-                f"the {self.kind()} schedule must know the number of steps beforehand: give steps "
-                "(minutes alone do not tell it), or choose constant, inverse_sqrt or exponential"
-            )
-        if self.needs_steps and steps is not None and steps <= self.warmup:
-            raise UsageError(
-                f"the {self.kind()} schedule has no steps left after its warm-up: "
-                f"steps is {steps}, schedule.warmup is {self.warmup}"
-            )
+        """The rate of each step of a run planned for ``steps`` steps (None: not known yet)."""
+        warmup = self.warmup if not self.needs_steps or steps is None else min(self.warmup, steps // 2)
 
         def rate(step: int) -> float:
-            if step <= self.warmup:
-                return self.peak * step / self.warmup
+            if step <= warmup:
+                return self.peak * step / warmup
             return self.peak * self.after_warmup(step, steps or 0)
 
         return rate
@@ -89,7 +79,10 @@ class Exponential(ScheduleSpec):
 
 
 class _Annealed(ScheduleSpec):
-    """Falls to ``floor`` at the end of the planned steps: the step after the last would be there."""
+    """Falls to ``floor`` at the end of the planned steps: the step after the last would be there.
+
+    A run that is given minutes instead of steps plans its steps from its own speed as it goes.
+    """
 
     needs_steps: ClassVar[bool] = True
 
@@ -97,7 +90,9 @@ class _Annealed(ScheduleSpec):
     """Where the rate ends, as a share of ``peak``."""
 
     def after_warmup(self, step: int, steps: int) -> float:
-        left = max(0.0, (steps + 1 - step) / (steps + 1 - self.warmup))
+        if not steps:
+            return 1.0
+        left = max(0.0, (steps + 1 - step) / (steps + 1 - min(self.warmup, steps // 2)))
         return self.floor + (1 - self.floor) * self.shape(left)
 
     @abstractmethod

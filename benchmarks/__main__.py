@@ -1,0 +1,24 @@
+"""All benchmarks, one after the other; each runs by itself too (``python -m benchmarks.training_speed``)."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.arena import say
+
+MULTI30K = os.environ.get("REGARD_BENCH_MULTI30K", "../shared/data/multi30k/raw")
+"""Where Multi30k lies, if it does; without it the benchmarks make their own text."""
+
+
+def main() -> None:
+    real = [Path(MULTI30K) / f"train.{language}" for language in ("en", "de")]
+    given = ["--train", *map(str, real)] if all(path.exists() for path in real) else []
+    for name, arguments in (("training_speed", given), ("scaling", [])):
+        say(f"{name} {' '.join(arguments)}")
+        finished = subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *arguments], check=False)
+        if finished.returncode:
+            sys.exit(finished.returncode)
+
+
+main()

@@ -1,0 +1,45 @@
+"""What the machine can do: the measure that speeds are compared with."""
+
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+def facts() -> dict[str, Any]:
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "system": platform.system(),
+    }
+
+
+def gemm_gflops(size: int = 1024, seconds: float = 1.0) -> float:
+    """Speed of a large float32 matrix product: the best of several, for what the processor can do."""
+    left, right = torch.randn(size, size), torch.randn(size, size)
+    out = torch.empty(size, size)
+    best, end = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        began = time.perf_counter()
+        torch.mm(left, right, out=out)
+        best = min(best, time.perf_counter() - began)
+    return 2 * size**3 / best / 1e9
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    flags = next((line for line in lines if line.startswith("flags")), "")
+    vector = [name for name in ("avx2", "avx512f", "avx512_vnni", "amx_tile") if f" {name}" in flags]
+    return f"{names[0] if names else platform.processor()} ({', '.join(vector) or 'no AVX2'})"
