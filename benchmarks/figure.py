@@ -12,7 +12,7 @@ WIDTH, HEIGHT, LEFT, BOTTOM, TOP, GAP = 250, 190, 46, 34, 30, 18
 PANELS = (
     ("tokens in a sentence", (("length", "transformer_tiny"), ("length_recurrent", "bahdanau"))),
     ("width", (("width", "4+4 layers"),)),
-    ("words in the vocabulary", (("vocabulary", "transformer_tiny"),)),
+    ("vocabulary", (("vocabulary", "transformer_tiny"),)),
 )
 STYLE = """
   text { font: 11px system-ui, sans-serif; fill: #333 } .title { font-weight: 600 }
