@@ -142,13 +142,19 @@ def gradients_of(optimiser: torch.optim.Optimizer) -> list[Tensor]:
 
 
 def add_gradients(weights: Sequence[nn.Parameter], gradients: Sequence[Tensor | None]) -> None:
-    """Add to what the weights hold; None is nothing."""
-    sums, added = [], []
+    """Add to what the weights hold; None is nothing.
+
+    A gradient becomes the weight's own, to be changed in place; one that is spread over several places, or
+    is another's too (that of b in a + b is that of a), is copied first.
+    """
+    sums, added, owned = [], [], set()
     for weight, gradient in zip(weights, gradients, strict=True):
         if gradient is None:
             continue
         if weight.grad is None:
-            weight.grad = gradient
+            alone = gradient.is_contiguous() and gradient.data_ptr() not in owned
+            weight.grad = gradient if alone else gradient.clone(memory_format=torch.contiguous_format)
+            owned.add(gradient.data_ptr())
         else:
             sums.append(weight.grad)
             added.append(gradient)
