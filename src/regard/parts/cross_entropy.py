@@ -1,4 +1,4 @@
-"""What a vector costs when a certain word was wanted, without ever holding scores for all words of a batch.
+"""What a vector costs when a certain word was wanted, with one matrix of scores instead of three.
 
     J = −Σ_rows Σ_v q(v) log softmax(W x + b)_v,   q = (1−ε) δ_wanted + ε/V   (Szegedy et al. 2016 §7)
 

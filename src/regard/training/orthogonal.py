@@ -2,8 +2,8 @@
 
 Momentum of a weight matrix is dominated by few directions. Its nearest semi-orthogonal matrix, found by five
 Newton–Schulz iterations, moves all of them alike. Vectors and tables (one row per word) are no maps from one
-space to another and keep to Adam. torch's own Muon takes one matrix after another; here all matrices of one
-shape go through each product together, which on a processor is several times faster. A test keeps both equal.
+space to another and keep to Adam. torch's own Muon takes one matrix after another, in bfloat16; here all
+matrices of one shape go through each product together, in their own precision. A test keeps both equal.
 """
 
 from collections import defaultdict

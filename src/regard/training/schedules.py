@@ -31,7 +31,7 @@ class ScheduleSpec(Spec):
 
     def build(self, steps: int | None) -> Schedule:
         """The rate of each step of a run planned for ``steps`` steps (None: not known yet)."""
-        warmup = self.warmup if not self.needs_steps or steps is None else min(self.warmup, steps // 2)
+        warmup = self.rising(steps)
 
         def rate(step: int) -> float:
             if step <= warmup:
@@ -39,6 +39,10 @@ class ScheduleSpec(Spec):
             return self.peak * self.after_warmup(step, steps or 0)
 
         return rate
+
+    def rising(self, steps: int | None) -> int:
+        """Steps of warm-up in a run planned for ``steps``."""
+        return self.warmup if not self.needs_steps or steps is None else min(self.warmup, steps // 2)
 
     @abstractmethod
     def after_warmup(self, step: int, steps: int) -> float:
@@ -92,7 +96,7 @@ class _Annealed(ScheduleSpec):
     def after_warmup(self, step: int, steps: int) -> float:
         if not steps:
             return 1.0
-        left = max(0.0, (steps + 1 - step) / (steps + 1 - min(self.warmup, steps // 2)))
+        left = max(0.0, (steps + 1 - step) / (steps + 1 - self.rising(steps)))
         return self.floor + (1 - self.floor) * self.shape(left)
 
     @abstractmethod
