@@ -1,20 +1,26 @@
 """Every recipe at toy size: learns, saves, loads to identical output, resumes bit for bit, shows itself."""
 
 import json
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
 
 import regard
-from regard.apps.training import train
+from regard.apps.training import Trained, train
 from regard.core.errors import UsageError
 from regard.recipes.catalogue import RECIPES, recipe
 from regard.recipes.system import SystemSpec
 from regard.search.greedy import GreedySpec
+from regard.tasks.task import Wishes
 from regard.training.events import Stepped, Watcher
-from tests.apps.toys import pairs, toy
+from tests.apps.toys import examples, pairs, questions, texts, toy
 
+PAIR_RECIPES = [name for name in RECIPES if recipe(name).data.fields == ("source", "target")]
+TEXT_RECIPES = [name for name in RECIPES if recipe(name).data.fields == ("text",)]
+NOTHING_TO_LOOK_AT = {"seq2seq", "char_lm", "rnn_lm"}
 every_recipe = pytest.mark.parametrize("name", RECIPES)
 TRAIN, VALID = pairs(160), pairs(24, seed=1)
 
@@ -43,13 +49,16 @@ def losses_of(folder: Path) -> list[tuple[int, float]]:
     return [(event["step"], event["loss"]) for event in events if event["event"] == "step"]
 
 
+def learn(name: str, folder: Path, watchers: Sequence[Watcher] = ()) -> Trained:
+    given, valid = examples(name, 160), examples(name, 24, seed=1)
+    return train(toy(name), given, folder, valid=valid, steps=40, seed=3, watchers=watchers)
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, regard.Run]:
     """Each recipe trained once, for all tests that only look."""
     folder = tmp_path_factory.mktemp("runs")
-    return {
-        name: train(toy(name), TRAIN, folder / name, valid=VALID, steps=40, seed=3).run for name in RECIPES
-    }
+    return {name: learn(name, folder / name).run for name in RECIPES}
 
 
 @every_recipe
@@ -68,7 +77,7 @@ def test_learns(name: str, trained: dict[str, regard.Run]) -> None:
 
 @every_recipe
 def test_loads_to_identical_answers(name: str, trained: dict[str, regard.Run]) -> None:
-    sources = [source for source, _ in VALID]
+    sources = questions(name)
     loaded = regard.load(trained[name].path)
     assert loaded.answers(sources) == trained[name].answers(sources)
     assert any(answer.text for answer in loaded.answers(sources))
@@ -80,23 +89,23 @@ def test_killed_run_ends_with_the_same_bits(
 ) -> None:
     for kill in (KillAt(7), KillAt(23)):
         with pytest.raises(PowerCutError):
-            train(toy(name), TRAIN, tmp_path, valid=VALID, steps=40, seed=3, watchers=[kill])
-    train(toy(name), TRAIN, tmp_path, valid=VALID, steps=40, seed=3)
+            learn(name, tmp_path, [kill])
+    learn(name, tmp_path)
     assert weights_of(tmp_path) == weights_of(trained[name].path)
     assert losses_of(tmp_path) == losses_of(trained[name].path)
 
 
 @every_recipe
 def test_answers_do_not_depend_on_the_batch(name: str, trained: dict[str, regard.Run]) -> None:
-    run, sources = trained[name], [source for source, _ in VALID]
-    together = run.answers(sources)
+    run, sources = trained[name], questions(name)
+    together = run.answers(sources, GreedySpec(longest_extra=15))
     for source, expected in zip(sources, together, strict=True):
-        (alone,) = run.answers([source])
+        (alone,) = run.answers([source], GreedySpec(longest_extra=15))
         assert alone.text == expected.text
         assert alone.candidates[0].log_prob == pytest.approx(expected.candidates[0].log_prob, abs=1e-4)
 
 
-@every_recipe
+@pytest.mark.parametrize("name", PAIR_RECIPES)
 def test_score_of_run_equals_score_of_score(name: str, trained: dict[str, regard.Run]) -> None:
     run = trained[name]
     answers = run.answers([source for source, _ in VALID], GreedySpec())
@@ -112,7 +121,7 @@ def test_score_of_run_equals_score_of_score(name: str, trained: dict[str, regard
 def test_can_be_looked_into(name: str, trained: dict[str, regard.Run]) -> None:
     trace = trained[name].trace("abc")
     attentions = trace.attentions
-    assert bool(attentions) == (name != "seq2seq")  # the bottleneck looks at nothing
+    assert bool(attentions) == (name not in NOTHING_TO_LOOK_AT)
     for attention in attentions:
         assert torch.allclose(torch.from_numpy(attention.weights).sum(-1), torch.ones(()), atol=1e-5)
 
@@ -120,8 +129,60 @@ def test_can_be_looked_into(name: str, trained: dict[str, regard.Run]) -> None:
 @every_recipe
 def test_leaves_a_report(name: str, trained: dict[str, regard.Run]) -> None:
     page = (trained[name].path / "report.html").read_text(encoding="utf-8")
-    assert VALID[0][0] in page
+    assert examples(name, 1, seed=1)[0][:4] in page if name in TEXT_RECIPES else VALID[0][0] in page
     assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+@pytest.mark.parametrize("name", TEXT_RECIPES)
+def test_a_text_scores_as_much_as_it_is_written_with(name: str, trained: dict[str, regard.Run]) -> None:
+    run, prompt = trained[name], "abc d"
+    (answer,) = run.answers([prompt], GreedySpec(longest_extra=5))
+    best = answer.candidates[0]
+    (scored,) = run.score([(prompt + best.text,)])
+    own = scored.token_log_probs[len(prompt) : len(prompt) + len(best.text)]
+    assert own == pytest.approx(best.token_log_probs[: len(own)], abs=1e-4)
+    assert scored.pieces[-1] == "⟨end⟩"
+
+
+@pytest.mark.parametrize("name", TEXT_RECIPES)
+def test_what_is_streamed_is_what_is_answered(name: str, trained: dict[str, regard.Run]) -> None:
+    run = trained[name]
+    for prompt in ("", "abc de"):
+        assert "".join(run.pieces(prompt)) == run(prompt)
+        wishes = Wishes(stop=("f", " g"))
+        assert "".join(run.pieces(prompt, wishes=wishes)) == run.answers([prompt], wishes=wishes)[0].text
+
+
+@pytest.mark.parametrize("name", TEXT_RECIPES)
+def test_an_answer_ends_before_a_stop(name: str, trained: dict[str, regard.Run]) -> None:
+    run, prompt = trained[name], "abc d"
+    (free,) = run.answers([prompt], GreedySpec(longest_extra=20))
+    stop = free.text[3:5]
+    (stopped,) = run.answers([prompt], GreedySpec(longest_extra=20), Wishes(stop=(stop,)))
+    assert stopped.text == free.text[: free.text.index(stop)]
+    assert stopped.candidates[0].finished
+
+
+@pytest.mark.parametrize("name", TEXT_RECIPES)
+def test_perplexity_is_that_of_the_scores(name: str, trained: dict[str, regard.Run]) -> None:
+    """One document, short enough for any window: evaluation and scoring must agree exactly."""
+    run, text = trained[name], "abc ghij"
+    evaluation = run.evaluate([(text,)])
+    (scored,) = run.score([(text,)])
+    assert evaluation.scores["perplexity"] == pytest.approx(math.exp(-scored.log_prob / 9), rel=1e-5)
+    assert evaluation.scores["word_perplexity"] == pytest.approx(math.exp(-scored.log_prob / 3), rel=1e-5)
+    expected = -scored.log_prob / 9 / math.log(2)
+    assert evaluation.scores["bits_per_character"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", TEXT_RECIPES)
+def test_a_long_text_is_judged_with_context(name: str, trained: dict[str, regard.Run]) -> None:
+    """What a model learned about words it must also know far into a text."""
+    run = trained[name]
+    evaluation = run.evaluate([(text,) for text in texts(40, seed=2)])
+    assert evaluation.scores["perplexity"] < 9
+    assert evaluation.examples == 40
+    assert f"tokens:{sum(len(text) + 1 for text in texts(40, seed=2))}" in evaluation.signature
 
 
 def test_empty_lines_stay_empty_and_order_is_kept(trained: dict[str, regard.Run]) -> None:

@@ -15,6 +15,23 @@ SMALL = {
     "repeat": 2,
     "batch_tokens": 300,
     "longest": 64,
+    "window": 12,
+    "context": 6,
+    "rows": 8,
+}
+
+_DATA = {
+    ("source", "target"): (
+        "data.source={unit: character, size: 100}",
+        "data.target={unit: character, size: 100}",
+        "evaluation.metric=exact",
+        "evaluation.examples=8",
+    ),
+    ("text",): (
+        "data.tokenizer={unit: character, size: 100}",
+        "search.longest_extra=15",
+        "training.schedule.peak=0.02",
+    ),
 }
 
 
@@ -23,14 +40,11 @@ def toy(name: str, *settings: str) -> SystemSpec:
     small = SystemSpec.from_dict(_shrink(recipe(name).to_dict()))
     return small.override(
         [
-            "data.source={unit: character, size: 100}",
-            "data.target={unit: character, size: 100}",
             "training.schedule.warmup=10",
             "training.schedule.peak=0.005",
             "training.validation.every=10",
             "training.checkpoints.steps=5",
-            "evaluation.metric=exact",
-            "evaluation.examples=8",
+            *_DATA[small.data.fields],
             *settings,
         ]
     )
@@ -50,3 +64,21 @@ def pairs(count: int, seed: int = 0, longest: int = 6) -> list[tuple[str, str]]:
     rng = random.Random(seed)
     words = ("".join(rng.choices("abcdef", k=rng.randint(1, longest))) for _ in range(count))
     return [(word, word[::-1]) for word in words]
+
+
+def texts(count: int, seed: int = 0) -> list[str]:
+    """Documents in which what comes next can be known from what came a little before."""
+    rng = random.Random(seed)
+    return [" ".join(rng.choice(("abc", "defdef", "ghij")) for _ in range(8)) for _ in range(count)]
+
+
+def examples(name: str, count: int, seed: int = 0) -> list[Any]:
+    """What a recipe is trained on."""
+    return pairs(count, seed) if len(recipe(name).data.fields) == 2 else texts(count, seed)
+
+
+def questions(name: str) -> list[str]:
+    """What it can be asked."""
+    if len(recipe(name).data.fields) == 2:
+        return [source for source, _ in pairs(24, seed=1)]
+    return ["", "a", "abc d", "ghij defde", "abc defdef ghij a", "d"]

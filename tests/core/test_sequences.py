@@ -97,14 +97,29 @@ def test_without_a_visibility_all_real_tokens_are_seen(rows: list[Row]) -> None:
 
 
 def test_the_newest_token_alone_needs_no_mask() -> None:
-    past = Past(torch.ones(2, 3, dtype=torch.bool), torch.arange(3).expand(2, 3))
+    past = Past(torch.ones(2, 3, dtype=torch.bool), torch.arange(3).expand(2, 3), torch.full((2,), 3))
     assert Timeline.follow(past, torch.ones(2, 1, dtype=torch.bool), masks.causal).mask is None
 
 
 def test_no_new_tokens_leave_the_axis_as_it_is() -> None:
-    past = Past(torch.tensor([[True, True, False]]), torch.tensor([[0, 1, 1]]))
+    past = Past(torch.tensor([[True, True, False]]), torch.tensor([[0, 1, 1]]), torch.tensor([2]))
     timeline = Timeline.follow(past, torch.zeros(1, 0, dtype=torch.bool), masks.causal)
     assert timeline.real_now.shape == timeline.position_now.shape == (1, 0)
     assert torch.equal(timeline.position, past.position)
     assert timeline.mask is not None
     assert timeline.mask.shape == (1, 1, 0, 3)
+
+
+@given(rows=rows_of_pieces(), reach=st.integers(0, 6))
+def test_a_shortened_past_loses_only_what_is_out_of_reach(rows: list[Row], reach: int) -> None:
+    past = follow(rows, None)[-1].past
+    short = past.nearest(reach)
+    more = torch.ones(len(past.real), 2, dtype=torch.bool)
+    whole, cut = (Timeline.follow(p, more, masks.causal) for p in (past, short))
+    assert torch.equal(whole.position_now, cut.position_now)
+    assert torch.equal(whole.total, cut.total)
+    for row in range(len(more)):
+        kept = set(cut.position[row][cut.real[row]].tolist())
+        assert set(range(max(0, int(past.total[row]) - reach), int(whole.total[row]))) <= kept
+    if bool(past.real.all()):
+        assert short.real.shape[1] == min(reach, past.real.shape[1])

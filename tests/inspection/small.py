@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from regard.core.sequences import Tokens
-from regard.inspection.trace import Attention, Trace, trace_pair
+from regard.inspection.trace import Attention, Trace, trace_writing
 from regard.mixers.attention import MemoryAttentionSpec, SelfAttentionSpec
 from regard.mixers.attentive import LookThenStepSpec, StepThenLookSpec
 from regard.mixers.convolution import ConvolutionSpec
@@ -20,6 +20,7 @@ from regard.parts.pooling import LastSpec
 from regard.parts.positions import SinusoidalSpec
 from regard.stacks.join import PlainSpec, PostNormSpec
 from regard.stacks.stack import BlockSpec, StackSpec
+from regard.tasks.task import Written
 
 WIDTH, VOCABULARY, DROPOUT = 12, 23, 0.3
 BEGIN, END = 2, 3
@@ -80,6 +81,12 @@ def bottleneck() -> SequenceToSequence:
     return _model(
         _RECURRENT, (RecurrentSpec(cell=GatedSpec(width=WIDTH), bridge=LastSpec()),), 1, normed=False
     )
+
+
+def trace_pair(
+    model: SequenceToSequence, source: Tokens, ids: list[int], read: list[str], pieces: list[str]
+) -> Trace:
+    return trace_writing(model, Written(lambda: model.start(source), read, ids, pieces))
 
 
 def trace_of(model: SequenceToSequence) -> Trace:

@@ -36,7 +36,7 @@ def memory_of(batch: int, seed: int = 1) -> Memory:
 
 
 def no_past(batch: int) -> Past:
-    return Past(torch.zeros(batch, 0, dtype=torch.bool), torch.zeros(batch, 0, dtype=torch.long))
+    return Past.none(batch)
 
 
 def run(

@@ -8,7 +8,7 @@ from regard.mixers.pointwise import PointwiseSpec
 from regard.mixers.recurrent import RecurrentSpec
 from regard.parts.cells import CellSpec, ElmanSpec, GatedSpec, LongShortTermSpec, PeepholeSpec
 from regard.parts.pooling import EndsSpec, FirstSpec, LastSpec, MaxSpec, MeanSpec
-from regard.parts.positions import BucketsSpec, RelativeSpec, RotarySpec
+from regard.parts.positions import BucketsSpec, DistanceSpec, RelativeSpec, RotarySpec
 from regard.parts.scores import (
     AdditiveSpec,
     ConcatSpec,
@@ -47,7 +47,12 @@ CAUSAL: dict[str, MixerSpec] = {
     "attention rotary": SelfAttentionSpec(heads=3, positions=RotarySpec()),
     "attention relative": SelfAttentionSpec(heads=3, positions=RelativeSpec(farthest=2)),
     "attention buckets": SelfAttentionSpec(heads=3, positions=BucketsSpec(buckets=8, farthest=6)),
+    "attention distance": SelfAttentionSpec(heads=3, positions=DistanceSpec()),
     "attention windowed": SelfAttentionSpec(heads=2, radius=2),
+    "attention of inputs": SelfAttentionSpec(heads=3, carries="inputs", positions=RotarySpec()),
+    "attention of inputs by distance": SelfAttentionSpec(
+        heads=3, carries="inputs", positions=DistanceSpec(), radius=3
+    ),
     "recurrent bridged": RecurrentSpec(cell=LongShortTermSpec(width=12), bridge=LastSpec()),
     "step_then_look unfed": StepThenLookSpec(cell=GatedSpec(width=12), feeding=False, bridge=EndsSpec()),
     **{f"attention {name}": SelfAttentionSpec(heads=2, score=score)

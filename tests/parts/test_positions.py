@@ -12,6 +12,8 @@ from regard.core.errors import UsageError
 from regard.parts.positions import (
     Buckets,
     BucketsSpec,
+    Distance,
+    DistanceSpec,
     LearnedSpec,
     NoPairPositionSpec,
     NoPositionSpec,
@@ -19,6 +21,7 @@ from regard.parts.positions import (
     RelativeSpec,
     Rotary,
     RotarySpec,
+    Sinusoidal,
     SinusoidalSpec,
 )
 
@@ -195,3 +198,29 @@ def test_buckets_refuse_a_far_end_that_is_near(two_sided: bool, exact: int) -> N
     with pytest.raises(UsageError, match=f"first {exact} distances.*got {exact}"):
         BucketsSpec(farthest=exact, two_sided=two_sided).build(3, 5)
     BucketsSpec(farthest=exact + 1, two_sided=two_sided).build(3, 5)
+
+
+def test_distance_is_what_dai_et_al_write() -> None:
+    """(q+u)ᵀk + (q+v)ᵀ W r_{i−j}, entry by entry."""
+    torch.manual_seed(1)
+    heads, width, time = 2, 6, 5
+    positions = DistanceSpec().build(heads, width).double()
+    assert isinstance(positions, Distance)
+    for parameter in positions.parameters():
+        torch.nn.init.normal_(parameter)
+    query, keys = torch.randn(1, heads, time, width).double(), torch.randn(1, heads, time, width).double()
+    place = torch.arange(time)[None]
+    asked = positions.ask(query)
+    bias = positions.bias(asked, place, place)
+    assert bias is not None
+    scores = asked @ keys.mT * width**-0.5 + bias
+    u, v = positions.content[:, 0], positions.place[:, 0] + positions.content[:, 0]
+    waves = Sinusoidal(heads * width).double()
+    for head in range(heads):
+        rows = slice(head * width, (head + 1) * width)
+        for i in range(time):
+            for j in range(time):
+                r = positions.project.weight[rows] @ waves(torch.tensor([[i - j]]))[0, 0]
+                q, k = query[0, head, i], keys[0, head, j]
+                expected = ((q + u[head]) @ k + (q + v[head]) @ r) * width**-0.5
+                torch.testing.assert_close(scores[0, head, i, j], expected)

@@ -21,7 +21,10 @@ def make(step: int) -> Checkpoint:
     weights: dict[str, Tensor] = {"a.weight": torch.randn(3, 5, generator=generator), "b": torch.tensor(step)}
     moments = {"a.weight.exp_avg": torch.randn(3, 5, generator=generator)}
     averages = {"a.weight": torch.randn(3, 5, generator=generator)}
-    return Checkpoint(weights, moments, averages, {"step": step, "best": 0.1 + step / 3, "window": [1, 2]})
+    carried = {"0000": torch.full((2, 3), float(step))}
+    return Checkpoint(
+        weights, moments, averages, carried, {"step": step, "best": 0.1 + step / 3, "window": [1, 2]}
+    )
 
 
 def same(a: Checkpoint, b: Checkpoint) -> bool:

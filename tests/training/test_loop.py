@@ -434,6 +434,7 @@ def test_only_the_window_is_kept(tmp_path: Path, reference: dict[str, Any]) -> N
 
 
 def poisoned(at_step: int, kind: str) -> Any:
+    @toy.Alone
     def objective(model: nn.Module, batch: toy.Batch, progress: Progress) -> Outcome:
         outcome = toy.objective(model, batch, progress)
         if progress.step != at_step or len(batch.rows) != 4:

@@ -157,6 +157,7 @@ def test_loss_and_norm_are_means_over_predictions() -> None:
 def test_randomness_is_a_function_of_seed_step_and_turn() -> None:
     drawn: list[float] = []
 
+    @toy.Alone
     def objective(model: nn.Module, batch: toy.Batch, progress: Progress) -> Outcome:
         drawn.append(torch.rand(()).item())
         return toy.objective(model, batch, progress)

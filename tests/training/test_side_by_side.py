@@ -18,6 +18,7 @@ from regard.training.optimisation import SGD, Adam, groups_of
 from regard.training.schedules import Constant
 from regard.training.side_by_side import SideBySide
 from regard.training.stepping import Placed, Stepper
+from tests.training.toy import Alone
 
 WORDS = 30
 
@@ -72,6 +73,7 @@ def test_threads_end_with_the_same_bits_as_one_after_the_other() -> None:
 def test_every_shard_has_its_own_random_numbers() -> None:
     drawn: dict[int, torch.Tensor] = {}
 
+    @Alone
     def objective(model: nn.Module, shard: PairBatch, progress: Progress) -> Outcome:
         drawn[int(shard.rows[0])] = torch.rand(3, generator=current_generator())
         return Outcome(model.weight.sum(), 1, {})  # type: ignore[union-attr, operator]
@@ -141,6 +143,7 @@ def test_gradients_that_are_one_tensor_are_not_scaled_twice() -> None:
             super().__init__()
             self.a, self.b = nn.Parameter(torch.zeros(3)), nn.Parameter(torch.zeros(3))
 
+    @Alone
     def objective(model: nn.Module, shard: PairBatch, progress: Progress) -> Outcome:
         slopes = torch.tensor([1.0, 2.0, 3.0])
         return Outcome(((model.a + model.b) * slopes).sum(), 4, {})  # type: ignore[operator]

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.core.spec import Spec
-from regard.objectives.objective import Outcome, Progress
+from regard.core.state import State
+from regard.objectives.objective import Objective, Outcome, Progress
 from regard.training.events import Watcher
 from regard.training.loop import TrainingResult, train
 from regard.training.optimisation import AdamW
@@ -101,6 +102,17 @@ class Data:
         return Batches(number)
 
 
+class Alone(Objective):
+    """A function of model, batch and progress as an objective whose batches stand alone."""
+
+    def __init__(self, function: Callable[[nn.Module, Any, Progress], Outcome]) -> None:
+        self.function = function
+
+    def __call__(self, model: nn.Module, batch: Any, progress: Progress, carried: State = None) -> Outcome:
+        return self.function(model, batch, progress)
+
+
+@Alone
 def objective(model: nn.Module, batch: Batch, progress: Progress) -> Outcome:
     logits = model(batch.tokens[:, :-1]).flatten(0, 1)
     loss = F.cross_entropy(logits, batch.tokens[:, 1:].flatten(), reduction="sum")

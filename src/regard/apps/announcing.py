@@ -3,25 +3,14 @@
 import sys
 
 from regard.apps.training import Listener
-from regard.data.pairs import PairsReport
+from regard.data.data import DataReport
 from regard.training.weights import Transfer
 
 
 class Announcements(Listener):
-    def on_data(self, report: PairsReport) -> None:
-        tokens = f"{report.source_tokens:,} → {report.target_tokens:,} tokens"
-        words = f"{report.source_vocabulary:,} → {report.target_vocabulary:,}"
-        self.say(
-            f"data   {report.examples:,} examples and {report.validation:,} for validation, {tokens}, "
-            f"vocabulary {words}, {report.padding_share:.1%} padding, {report.seconds:.1f} s"
-        )
-        if report.validation_seen:
-            self.say(f"       {report.validation_seen:,} validation sources also occur in training")
-        if report.empty:
-            first = ", ".join(report.first_empty)
-            self.say(f"       {report.empty:,} rows with an empty side are left out: {first}")
-        if report.too_long:
-            self.say(f"       {report.too_long:,} rows longer than data.longest are left out")
+    def on_data(self, report: DataReport) -> None:
+        for number, line in enumerate(report.summary()):
+            self.say(f"{'data' if number == 0 else '':<6} {line}")
 
     def on_model(self, parameters: int, transfer: Transfer | None) -> None:
         self.say(f"model  {parameters:,} parameters")

@@ -98,6 +98,13 @@ def run(
     beam: Annotated[int | None, typer.Option(help="Beam search with this many hypotheses.", min=1)] = None,
     greedy: Annotated[bool, typer.Option("--greedy", help="Always the most probable token.")] = False,
     sample: Annotated[bool, typer.Option("--sample", help="Draw; see --set search.temperature=0.7.")] = False,
+    temperature: Annotated[float | None, typer.Option(help="Sampling: below 1 more sober.", min=0)] = None,
+    top_k: Annotated[int | None, typer.Option(help="Sampling: of so many tokens only.", min=1)] = None,
+    top_p: Annotated[float | None, typer.Option(help="Sampling: of this much probability only.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Sampling: another seed, other draws.", min=0)] = None,
+    tokens: Annotated[int | None, typer.Option(help="Longest continuation of a prompt.", min=1)] = None,
+    stop: Annotated[list[str] | None, typer.Option(help="Stop before this text; repeatable.")] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Show every token as it comes.")] = False,
     best: Annotated[int | None, typer.Option(help="Answers per line.", min=1)] = None,
     prefix: Annotated[str, typer.Option(help="How every answer must begin.")] = "",
     forbid: Annotated[
@@ -111,15 +118,25 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Answer every line of a file, in order."""
-    from regard.apps.session import WINDOW, load
+    from regard.apps.session import load
     from regard.data.lines import read_lines
-    from regard.tasks.transduction import Wishes
+    from regard.tasks.task import WINDOW, Wishes
 
     loaded = load(folder, device)
-    search = chosen_search(loaded, beam, greedy, sample, best, settings or [])
-    wishes = Wishes(prefix, tuple(forbid or ()), tuple(require or ()))
+    drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    sample = sample or any(value is not None for value in drawing.values())
+    search = chosen_search(loaded, beam, greedy, sample, best, settings or [], drawing, tokens)
+    wishes = Wishes(prefix, tuple(forbid or ()), tuple(require or ()), tuple(stop or ()))
     interactive = str(file) == "-" and sys.stdin.isatty()
-    lines = (line.text for line in read_lines(file))
+    lines = asked() if interactive else (line.text for line in read_lines(file))
+    if stream or (interactive and not as_json and not search_tree):
+        if as_json or search_tree or (best or 1) > 1:
+            raise UsageError("--stream shows one answer as it comes: not with --json, --tree or --best")
+        for line in lines:
+            for piece in loaded.pieces(line, search, wishes):
+                print(piece, end="", flush=True)
+            print(flush=True)
+        return
     answers = loaded.stream(
         shown_progress(lines, hidden=interactive or not sys.stderr.isatty() or sys.stdout.isatty()),
         search,
@@ -144,16 +161,17 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """The task's metric on given data, with its signature."""
-    from regard.apps.examples import test_pairs
+    from regard.apps.examples import test_records
     from regard.apps.session import load
 
     loaded = load(folder, device)
     search = chosen_search(loaded, beam, greedy, False, None, settings or [])
-    evaluation = loaded.evaluate(test_pairs(data), metric, search)
+    evaluation = loaded.evaluate(test_records(data, loaded.spec.data), metric, search)
     if as_json:
         print_json(evaluation.to_dict())
     else:
-        print(f"{evaluation.metric} {evaluation.value:.4f} on {evaluation.examples} examples")
+        for number, (name, value) in enumerate(evaluation.scores.items()):
+            print(f"{name} {value:.4f}" + (f" on {evaluation.examples:,} examples" if number == 0 else ""))
         print(evaluation.signature)
 
 
@@ -166,10 +184,11 @@ def score(
     as_json: AsJson = False,
 ) -> None:
     """Log-probability of given outputs: a number a line, or token by token with --json."""
-    from regard.apps.examples import test_pairs
+    from regard.apps.examples import test_records
     from regard.apps.session import load
 
-    for scored in load(folder, device).score(test_pairs(data), truncate):
+    loaded = load(folder, device)
+    for scored in loaded.score(test_records(data, loaded.spec.data), truncate):
         if as_json:
             print_json(scored.to_dict())
         else:
@@ -270,8 +289,25 @@ def demo(
     show(out, steps)
 
 
+def asked() -> Iterator[str]:
+    """Lines that a person types, until the end of input."""
+    import contextlib
+    import readline  # noqa: F401 (gives input() a history)
+
+    with contextlib.suppress(EOFError):
+        while True:
+            yield input("> ")
+
+
 def chosen_search(
-    loaded: "Run", beam: int | None, greedy: bool, sample: bool, best: int | None, settings: list[str]
+    loaded: "Run",
+    beam: int | None,
+    greedy: bool,
+    sample: bool,
+    best: int | None,
+    settings: list[str],
+    drawing: dict[str, float | int | None] | None = None,
+    tokens: int | None = None,
 ) -> "SearchSpec":
     """The run's own search, with what was asked for on the command line."""
     if (beam is not None) + greedy + sample > 1:
@@ -285,7 +321,8 @@ def chosen_search(
     spec = loaded.spec
     if kind is not None and spec.search.kind() != kind:
         spec = spec.override([f"search.kind={kind}"])
-    asked = {"search.size": beam, "search.best": best}
+    asked = {"search.size": beam, "search.best": best, "search.longest_extra": tokens}
+    asked |= {f"search.{name}": value for name, value in (drawing or {}).items()}  # type: ignore[misc]
     if best is not None and beam is None and kind is None and spec.search.kind() == "beam":
         asked["search.size"] = max(best, spec.search.to_dict()["size"])  # type: ignore[type-var, assignment]
     spec = spec.override([f"{key}={value}" for key, value in asked.items() if value is not None])
@@ -298,9 +335,9 @@ def print_answer(loaded: "Run", answer: "Answer", as_json: bool, tree: bool) -> 
 
     if not as_json:
         texts = [candidate.text for candidate in answer.candidates] or [""]
-        print("\n".join(texts), flush=True)
+        print("\n".join(loaded.task().shown(answer.source, text) for text in texts), flush=True)
         if tree and answer.search is not None:
-            print(draw(answer.search, lambda token: loaded.target_tokenizer.pieces([token])[0]))
+            print(draw(answer.search, lambda token: loaded.task().pieces([token])[0]))
         return
     printed: dict[str, Any] = {"source": answer.source, "text": answer.text}
     if answer.candidates:

@@ -1,10 +1,9 @@
 """The page a run leaves behind: curves, samples, alignments."""
 
 import json
-from collections.abc import Sequence
 
 from regard.apps.session import Run
-from regard.data.pairs import PairsReport
+from regard.data.data import PreparedData
 from regard.inspection.report import report_page
 from regard.training.durable import replace_file
 from regard.training.loop import TrainingResult
@@ -15,16 +14,14 @@ EXAMPLES = 4
 """Samples whose attention is drawn."""
 
 
-def write_report(
-    run: Run, result: TrainingResult, report: PairsReport, pairs: Sequence[tuple[str, str]], folder: RunFolder
-) -> None:
-    """``pairs`` are validation examples; the best weights answer some of them here."""
-    shown = pairs[:SAMPLES]
+def write_report(run: Run, result: TrainingResult, data: PreparedData, folder: RunFolder) -> None:
+    """The best weights answer some of the validation examples here."""
+    shown = data.examples(SAMPLES)
     answers = run.answers((source for source, _ in shown), truncate=True)
     log = folder.log_path.read_text(encoding="utf-8").splitlines()
     facts = {"best step": result.best_step, "weights": result.variant, **result.scores}
     facts |= {"training seconds": round(result.seconds, 1)}
-    facts |= {f"data: {name.replace('_', ' ')}": value for name, value in report._asdict().items()}
+    facts |= {f"data: {name.replace('_', ' ')}": value for name, value in data.report.facts().items()}
     page = report_page(
         title=folder.path.name,
         spec_yaml=run.spec.to_yaml(),

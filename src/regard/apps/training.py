@@ -3,18 +3,15 @@
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from regard.apps.devices import choose_device
 from regard.apps.reporting import write_report
-from regard.apps.session import Run, read_tokenizers, tokenizer_files
+from regard.apps.session import Run, read_tokenizers, sizes_of, tokenizer_files
 from regard.core.errors import UsageError
-from regard.data.corpora import EMBEDDED, embedded
-from regard.data.origins import Given
-from regard.data.pairs import Pairs, PairsReport
-from regard.data.places import find_splits
+from regard.data.data import DataReport, PreparedData
 from regard.data.prefetch import prefetch
 from regard.data.tokenizers import Tokenizer
 from regard.recipes.catalogue import recipe
@@ -37,7 +34,7 @@ class Trained(NamedTuple):
 class Listener:
     """Told what happens before training begins."""
 
-    def on_data(self, report: PairsReport) -> None: ...
+    def on_data(self, report: DataReport) -> None: ...
     def on_model(self, parameters: int, transfer: Transfer | None) -> None: ...
 
 
@@ -55,10 +52,10 @@ def system_named(name: str | Path | SystemSpec) -> SystemSpec:
 
 def train(
     system: str | Path | SystemSpec,
-    data: str | Path | Iterable[tuple[str, str]],
+    data: str | Path | Iterable[Any],
     out: str | Path,
     *,
-    valid: str | Path | Iterable[tuple[str, str]] | None = None,
+    valid: str | Path | Iterable[Any] | None = None,
     steps: int | None = None,
     minutes: float | None = None,
     seed: int = 1,
@@ -73,28 +70,28 @@ def train(
     refuse_impossible(spec)
     chosen, folder_path = choose_device(device), Path(out)
     known = known_tokenizers(folder_path, start_from)
-    given, given_valid = find_data(data, valid)
-    pairs = Pairs.prepare(spec.data, given, given_valid, seed, known, cache_folder())
+    given, given_valid = spec.data.find(data, valid)
+    prepared = spec.data.prepare(given, given_valid, seed, known, cache_folder())
     listener = listener or Listener()
-    listener.on_data(pairs.report)
+    listener.on_data(prepared.report)
     folder = RunFolder.create(
         folder_path,
         spec,
         seed,
-        pairs.fingerprint,
-        tokenizer_files(pairs.source_tokenizer, pairs.target_tokenizer),
+        prepared.fingerprint,
+        tokenizer_files(prepared.tokenizers),
         may_differ=spec.training.may_differ(),
     )
     set_random(torch.device("cpu"), seed, 0)
-    model = spec.model.build({"source": pairs.source_tokenizer.size, "target": pairs.target_tokenizer.size})
+    model = spec.model.build(sizes_of(prepared.tokenizers))
     transfer = None if start_from is None else load_weights(model, Path(start_from))
     listener.on_model(sum(p.numel() for p in model.parameters()), transfer)
-    run = Run(folder_path, spec, model, (pairs.source_tokenizer, pairs.target_tokenizer), chosen)
-    validation = validation_of(run, pairs)
+    run = Run(folder_path, spec, model, prepared.tokenizers, chosen)
+    validation = validation_of(run, prepared)
     result = run_loop(
         model,
         spec.objective.build(),
-        pairs,
+        prepared,
         validation,
         spec.training,
         folder,
@@ -104,14 +101,14 @@ def train(
         prefetch=prefetch,
     )
     model.eval()
-    write_report(run, result, pairs.report, validation.texts, folder)
+    write_report(run, result, prepared, folder)
     return Trained(run, result)
 
 
 def refuse_impossible(spec: SystemSpec) -> None:
     """Sizes that do not fit together are told at once, before any data is read; this allocates nothing."""
     with torch.device("meta"):
-        spec.model.build({"source": 8, "target": 8})
+        spec.model.build(dict.fromkeys(spec.data.fields, 8))
 
 
 def cache_folder() -> Path:
@@ -128,36 +125,30 @@ def with_budget(spec: SystemSpec, steps: int | None, minutes: float | None) -> S
     return spec.override([f"{key}={'null' if value is None else value}" for key, value in asked.items()])
 
 
-def known_tokenizers(out: Path, start_from: str | Path | None) -> tuple[Tokenizer, Tokenizer] | None:
+def known_tokenizers(out: Path, start_from: str | Path | None) -> dict[str, Tokenizer] | None:
     """Those of the run to go on with, or of the one to start from: their vocabulary goes with the weights."""
-    if RunFolder.holds_run(out):
-        return read_tokenizers(RunFolder.open(out))
-    return None if start_from is None else read_tokenizers(RunFolder.open(Path(start_from)))
+    path = out if RunFolder.holds_run(out) else None if start_from is None else Path(start_from)
+    if path is None:
+        return None
+    folder = RunFolder.open(path)
+    spec = SystemSpec.from_dict(folder.record.spec, where=str(folder.path / "regard.json"))
+    return read_tokenizers(folder, spec)
 
 
-def find_data(
-    data: str | Path | Iterable[tuple[str, str]], valid: str | Path | Iterable[tuple[str, str]] | None
-) -> tuple[Given, Given | None]:
-    """Embedded corpora by name, folders with their splits, files, or pairs from Python."""
-    if isinstance(data, str) and data in EMBEDDED:
-        corpus = embedded(data)
-        return corpus.train, corpus.valid if valid is None else valid
-    if not isinstance(data, str | Path):
-        return data, valid
-    splits = find_splits(data)
-    return splits.train, splits.valid if valid is None else valid
+def validation_of(run: Run, prepared: PreparedData) -> Validation:
+    """The loss, and how good quick answers to some examples are."""
+    spec = run.spec.evaluation
+    examples = prepared.examples(spec.examples) if spec.metric is not None else []
 
+    def judged() -> dict[str, float]:
+        return run.evaluate(examples, search=GreedySpec()).scores if examples else {}
 
-def validation_of(run: Run, pairs: Pairs) -> Validation:
-    greedy = GreedySpec()
     return Validation(
         objective=run.spec.objective.for_validation().build(),
-        batches=pairs.validation(),
-        texts=list(zip(*pairs.validation_texts(), strict=True))[: run.spec.evaluation.examples],
-        answer=lambda texts: [answer.text for answer in run.answers(texts, greedy, truncate=True)],
-        metric=run.spec.evaluation.metric,
+        batches=prepared.validation(),
+        judged=judged,
         device=run.device,
     )
 
 
-__all__ = ["Listener", "Trained", "find_data", "system_named", "train"]
+__all__ = ["Listener", "Trained", "system_named", "train"]

@@ -63,6 +63,23 @@ class Past(NamedTuple):
 
     real: Bool[Tensor, "batch key"]
     position: Int[Tensor, "batch key"]
+    total: Int[Tensor, "batch"]
+    """Real tokens so far, those included that were forgotten."""
+
+    @classmethod
+    def none(cls, batch: int, device: torch.device | str = "cpu") -> "Past":
+        """Nothing has been read yet."""
+        nothing = torch.zeros(batch, 0, dtype=torch.long, device=device)
+        return cls(nothing.bool(), nothing, nothing.sum(1))
+
+    def nearest(self, reach: int | None) -> "Past":
+        """Without what nobody looks back at: of every row the last ``reach`` tokens stay; None: all."""
+        if reach is None or reach >= self.real.shape[1]:
+            return self
+        wanted = (self.real & (self.position >= self.total[:, None] - reach)).any(0)
+        # Padding between a row's tokens is in the way of others: cut only where nobody loses anything.
+        begin = int(wanted.int().argmax()) if reach and bool(wanted.any()) else len(wanted)
+        return Past(self.real[:, begin:], self.position[:, begin:], self.total)
 
 
 class Timeline(NamedTuple):
@@ -76,6 +93,8 @@ class Timeline(NamedTuple):
     position: Int[Tensor, "batch key"]
     queries: int
     mask: Bool[Tensor, "#batch #heads query key"] | None
+    total: Int[Tensor, "batch"]
+    """Real tokens so far, in all."""
 
     @classmethod
     def follow(
@@ -86,7 +105,8 @@ class Timeline(NamedTuple):
     ) -> "Timeline":
         """Put new tokens after ``past``. ``visibility`` may forbid only later positions; None: nothing."""
         queries = real.shape[1]
-        before = 0 if past is None else past.real.sum(1, keepdim=True)
+        total = real.sum(1) if past is None else past.total + real.sum(1)
+        before = 0 if past is None else past.total[:, None]
         now = position = (before + real.cumsum(1) - 1).clamp_min(0)
         if past is not None:
             real = torch.cat((past.real, real), dim=1)
@@ -95,11 +115,11 @@ class Timeline(NamedTuple):
         # A single newest token sees all that came before it: nothing to forbid.
         if visibility is not None and (queries > 1 or mask is not None):
             mask = masks.both(mask, visibility(now, position))
-        return cls(real, position, queries, mask)
+        return cls(real, position, queries, mask, total)
 
     @property
     def past(self) -> Past:
-        return Past(self.real, self.position)
+        return Past(self.real, self.position, self.total)
 
     @property
     def real_now(self) -> Bool[Tensor, "batch query"]:

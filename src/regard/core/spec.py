@@ -38,6 +38,8 @@ class Spec(BaseModel):
     )
 
     kinds: ClassVar[dict[str, str]] = {}
+    unsaid: ClassVar[str | None] = None
+    """In a family, the kind that is meant where none is said: specs written before there was a choice."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -46,7 +48,7 @@ class Spec(BaseModel):
             return value if isinstance(value, cls) else handler(value)
         fields = dict(value)
         if "kinds" in cls.__dict__:
-            kind = fields.pop("kind", None)
+            kind = fields.pop("kind", cls.unsaid)
             if kind is None:
                 raise ValueError(f"needs a 'kind'{nearest('', cls.kinds)}")
             return _class_of_kind(cls, str(kind)).model_validate(fields)
@@ -281,8 +283,9 @@ def _fields_at(cls: type[Spec], values: Any, loc: Sequence[int | str]) -> list[s
 
 
 def _chosen(cls: type[Spec], values: Any) -> type[Spec]:
-    if "kinds" in cls.__dict__ and isinstance(values, Mapping) and "kind" in values:
-        return _class_of_kind(cls, str(values["kind"]))
+    if "kinds" in cls.__dict__ and isinstance(values, Mapping):
+        kind = values.get("kind", cls.unsaid)
+        return cls if kind is None else _class_of_kind(cls, str(kind))
     return cls
 
 

@@ -4,7 +4,7 @@ No module keeps a cache of its own. Because the batch axis is the first of every
 the state of any model with one map over the tree.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -55,3 +55,28 @@ def concatenate_rows(states: list[State]) -> State:
         return {key: concatenate_rows([state[key] for state in states]) for key in first}
     joined = [concatenate_rows(list(parts)) for parts in zip(*states, strict=True)]
     return type(first)(*joined) if hasattr(first, "_fields") else type(first)(joined)
+
+
+def rows_between(state: State, begin: int, end: int) -> State:
+    """Consecutive rows of a state, as views."""
+    return map_tensors(lambda tensor: tensor[begin:end], state)
+
+
+def tensors_of(state: State) -> list[Tensor]:
+    """All tensors of the tree, in its order."""
+    found: list[Tensor] = []
+
+    def note(tensor: Tensor) -> Tensor:
+        found.append(tensor)
+        return tensor
+
+    map_tensors(note, state)
+    return found
+
+
+def with_tensors(form: State, tensors: Sequence[Tensor]) -> State:
+    """A tree like ``form`` that holds these tensors: how a state comes back from a file."""
+    left = list(tensors)
+    if len(left) != len(tensors_of(form)):
+        raise ValueError(f"{len(left)} tensors for a state of {len(tensors_of(form))}")
+    return map_tensors(lambda _: left.pop(0), form)

@@ -8,6 +8,7 @@ import json
 from typing import NamedTuple
 
 from regard.core.errors import RunError
+from regard.core.spec import Plain
 from regard.data.encoding import Encoded, Shelf, open_pairs
 from regard.data.origins import Pair
 from regard.data.store import write_atomically
@@ -37,6 +38,25 @@ class PairsReport(NamedTuple):
     padding_share: float
     mapped: bool
     seconds: float
+
+    def summary(self) -> list[str]:
+        tokens = f"{self.source_tokens:,} → {self.target_tokens:,} tokens"
+        words = f"{self.source_vocabulary:,} → {self.target_vocabulary:,}"
+        said = [
+            f"{self.examples:,} examples and {self.validation:,} for validation, {tokens}, "
+            f"vocabulary {words}, {self.padding_share:.1%} padding, {self.seconds:.1f} s"
+        ]
+        if self.validation_seen:
+            said.append(f"{self.validation_seen:,} validation sources also occur in training")
+        if self.empty:
+            first = ", ".join(self.first_empty)
+            said.append(f"{self.empty:,} rows with an empty side are left out: {first}")
+        if self.too_long:
+            said.append(f"{self.too_long:,} rows longer than data.longest are left out")
+        return said
+
+    def facts(self) -> dict[str, Plain]:
+        return self._asdict()
 
 
 class Prepared(NamedTuple):

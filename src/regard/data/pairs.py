@@ -6,29 +6,35 @@ import tempfile
 import time
 import uuid
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
 from regard.core.errors import DataError
 from regard.core.sequences import Tokens
-from regard.core.spec import Spec, diff
+from regard.core.spec import diff
 from regard.data.batches import evaluation_batches, plan_epoch
+from regard.data.corpora import EMBEDDED, embedded
+from regard.data.data import DataSpec
 from regard.data.encoding import Shelf, Tally, draw_pairs, encode_pairs
 from regard.data.holding_out import held_out
 from regard.data.origins import Given, Origin, Pair, Rows, Texts, origin_of
 from regard.data.pair_batches import MARKS, PairBatch, PairBatches
 from regard.data.pair_cache import PairsReport, Prepared, keep, recall
-from regard.data.readers import ReadReport
+from regard.data.places import Where, find_splits
+from regard.data.readers import PAIR, ReadReport, read_records
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
 
 __all__ = ["PairBatch", "PairBatches", "Pairs", "PairsReport", "PairsSpec", "encode_sources"]
 
 
-class PairsSpec(Spec):
+class PairsSpec(DataSpec):
     """How pairs of texts become batches."""
+
+    fields: ClassVar[tuple[str, ...]] = PAIR
 
     source: TokenizerSpec = TokenizerSpec()
     target: TokenizerSpec = TokenizerSpec()
@@ -54,6 +60,38 @@ class PairsSpec(Spec):
             raise ValueError(f"longest={self.longest} does not fit into batch_tokens={self.batch_tokens}")
         return self
 
+    def prepare(
+        self,
+        train: Given,
+        valid: Given | None,
+        seed: int,
+        tokenizers: Mapping[str, Tokenizer] | None,
+        cache: Path | None,
+    ) -> "Pairs":
+        known = None if tokenizers is None else (tokenizers["source"], tokenizers["target"])
+        return Pairs.prepare(self, train, valid, seed, known, cache)
+
+    def find(self, data: Any, valid: Any | None) -> tuple[Any, Any | None]:
+        """Embedded corpora by name, folders with their splits, files, or pairs from Python."""
+        if isinstance(data, str) and data in EMBEDDED:
+            corpus = embedded(data)
+            return corpus.train, corpus.valid if valid is None else valid
+        if not isinstance(data, str | Path):
+            return data, valid
+        splits = find_splits(data)
+        return splits.train, splits.valid if valid is None else valid
+
+    def records(self, data: str) -> list[tuple[str, ...]]:
+        if data in EMBEDDED:
+            return list(embedded(data).test)
+        chosen: Where = data
+        if Path(data).is_dir():
+            splits = find_splits(data)
+            if splits.test is None and splits.valid is None:
+                raise DataError("this folder has neither a test nor a validation part", file=data)
+            chosen = splits.test or splits.valid or ()
+        return [(record.fields["source"], record.fields["target"]) for record in read_records(chosen, PAIR)]
+
 
 class Pairs:
     """Prepared pairs: ``prepare`` makes them, ``epoch`` and ``validation`` serve them."""
@@ -62,6 +100,10 @@ class Pairs:
         self.spec, self.seed, self.fingerprint = spec, seed, fingerprint
         self.report = prepared.report
         self.source_tokenizer, self.target_tokenizer = (side.tokenizer for side in prepared.train)
+        self.tokenizers: Mapping[str, Tokenizer] = {
+            "source": self.source_tokenizer,
+            "target": self.target_tokenizer,
+        }
         self._train, self._valid_texts = prepared.train, prepared.valid
         tokenizers = self.source_tokenizer, self.target_tokenizer
         self._cache: Path | None = None
@@ -118,6 +160,9 @@ class Pairs:
 
     def validation_texts(self) -> tuple[list[str], list[str]]:
         return [source for source, _ in self._valid_texts], [target for _, target in self._valid_texts]
+
+    def examples(self, most: int) -> list[tuple[str, str]]:
+        return self._valid_texts[:most]
 
     def encode_sources(self, texts: Sequence[str]) -> Tokens:
         return encode_sources(self.source_tokenizer, texts)

@@ -82,6 +82,14 @@ def find_splits(where: Where) -> Splits:
     return Splits(found["train"], found["valid"], found["test"])
 
 
+def split_named(folder: Path, split: str) -> Files | None:
+    """The one file in ``folder`` that holds this split, under any of the names it goes by."""
+    found = [path for name in SPLIT_NAMES[split] for path in _beside(folder / name) if ending(path)]
+    if len(found) > 1:
+        raise _unclear(folder / split, found)
+    return (found[0],) if found else None
+
+
 def _split_in(folder: Path, names: Iterable[str], languages: Sequence[str]) -> Files | None:
     for name in names:
         exact = _named(folder, name, languages)

@@ -18,6 +18,7 @@ from regard.data.places import Files, Splits, Where, ending, find_splits, resolv
 __all__ = ["Files", "ReadReport", "Record", "Splits", "Where", "find_splits", "full_records", "read_records"]
 
 PAIR = ("source", "target")
+TEXT = ("text",)
 
 
 def read_records(

@@ -1,4 +1,4 @@
-"""From text to token ids and back: one spec, five units, the ``tokenizers`` library underneath.
+"""From text to token ids and back: one spec, six units, the ``tokenizers`` library underneath.
 
 Spaces are kept as the mark ``▁`` in front of words, so that decoding is exact: what comes back is the text
 with its runs of white space (and any ``▁``) as single spaces; units ``byte_bpe`` and ``character`` give back
@@ -76,6 +76,12 @@ class Tokenizer:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """One readable string a token; ``▁`` stands for a space in it."""
         return [self._readable(str(self._inner.id_to_token(int(token)))) for token in ids]
+
+    def spellings(self, word: str) -> list[list[int]]:
+        """A word's tokens at the start of a text and inside one, which may differ."""
+        alone = self.encode(word)
+        inside = self.encode(f"x {word}")[len(self.encode("x")) :]
+        return [ids for ids in ([alone] if alone == inside else [alone, inside]) if ids]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Where in ``text`` each piece of ``encode(text)`` stands, spaces around it left out."""
@@ -161,7 +167,7 @@ class Tokenizer:
             return token
         if self.spec.unit == "byte_bpe":
             token = bytes_of(token).decode("utf-8", errors="replace")
-        if self.spec.unit == "word" and len(token) > 1:
+        if self.spec.unit in ("word", "blank") and len(token) > 1:
             token = token.removeprefix(SPACE)
         return token.replace(" ", SPACE)
 

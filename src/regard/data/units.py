@@ -1,4 +1,4 @@
-"""The five units of text: how text is normalised, cut into words, learned, and put together again."""
+"""The six units of text: how text is normalised, cut into words, learned, and put together again."""
 
 import json
 from collections import Counter
@@ -11,7 +11,7 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 
 from regard.core.spec import Spec
 
-Unit: TypeAlias = Literal["bpe", "byte_bpe", "wordpiece", "word", "character"]
+Unit: TypeAlias = Literal["bpe", "byte_bpe", "wordpiece", "word", "blank", "character"]
 
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 UNKNOWN = "<unk>"
@@ -26,7 +26,8 @@ class TokenizerSpec(Spec):
 
     unit: Unit = "bpe"
     """bpe: merged characters; byte_bpe: merged bytes, nothing is unknown; wordpiece: longest known parts of
-    words; word: words and punctuation marks; character: every character, spaces too."""
+    words; word: words and punctuation marks; blank: whatever stands between blanks, for text that is
+    tokenized already; character: every character, spaces too."""
     size: int = Field(default=8000, ge=5, le=2_000_000)
     """Most entries of the vocabulary, the four special tokens counted."""
     lowercase: bool = False
@@ -96,6 +97,8 @@ def _frame(spec: TokenizerSpec, model: models.Model) -> library.Tokenizer:
 def _marked_words(spec: TokenizerSpec) -> pre_tokenizers.PreTokenizer:
     """Words and punctuation, each with the space mark in front of it if there is one."""
     # Runs of punctuation may merge ("...", "--"); where nothing merges, each mark is a word of its own.
+    if spec.unit == "blank":
+        return pre_tokenizers.Split(Regex(rf"{SPACE}?[^{SPACE}]+"), "isolated")
     several = "+" if spec.unit == "bpe" else ""
     words = rf"{SPACE}?[^{SPACE}\p{{P}}\p{{S}}]+|{SPACE}?[\p{{P}}\p{{S}}&&[^{SPACE}]]{several}"
     if spec.split_digits:
@@ -105,7 +108,11 @@ def _marked_words(spec: TokenizerSpec) -> pre_tokenizers.PreTokenizer:
 
 def _joined_words(spec: TokenizerSpec) -> decoders.Decoder:
     steps = []
-    if spec.unit in ("word", "wordpiece"):  # a whole word is unknown, and the space before it with it
+    if spec.unit in (
+        "word",
+        "blank",
+        "wordpiece",
+    ):  # a whole word is unknown, and the space before it with it
         steps.append(decoders.Replace(UNKNOWN, SPACE + UNKNOWN))
     if spec.unit == "wordpiece":
         steps.append(decoders.Replace(Regex(f"^{CONTINUED}(?=.)"), ""))
@@ -140,7 +147,7 @@ def _trainer(spec: TokenizerSpec, texts: Iterable[str]) -> trainers.Trainer:
         "show_progress": False,
     }
     specials = list(SPECIALS)
-    if spec.unit == "word":
+    if spec.unit in ("word", "blank"):
         return trainers.WordLevelTrainer(special_tokens=specials, **common)
     if spec.unit == "byte_bpe":
         return trainers.BpeTrainer(special_tokens=specials, initial_alphabet=BYTES, **common)

@@ -32,11 +32,13 @@ from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Tokens
 from regard.core.tape import Tape
 from regard.inspection.packing import Encoding, Weights, pack, unpack
-from regard.objectives.next_token import Generator
+from regard.objectives.forcing import Reader
+from regard.tasks.answers import END
+from regard.tasks.task import Written
 
 FORMAT = "regard.trace"
 VERSION = 1
-BEGIN, END = "⟨begin⟩", "⟨end⟩"
+BEGIN = "⟨begin⟩"
 
 Looks: TypeAlias = Literal["itself", "memory"]
 
@@ -150,59 +152,42 @@ class Trace:
 # ---------------------------------------------------------------- making one
 
 
-def trace_pair(
-    model: nn.Module,
-    source: Tokens,
-    target_ids: Sequence[int],
-    source_pieces: Sequence[str],
-    target_pieces: Sequence[str],
-) -> Trace:
-    """Let ``model`` read one source and the given target, and record everything it looks at.
+def trace_writing(model: nn.Module, written: Written) -> Trace:
+    """Let ``model`` read, write what was written again, and record everything it looks at.
 
-    ``target_ids`` are the begin token, one token a piece, and the end token unless the output was cut off.
-    ``source`` is one token a piece and, where the model reads one, an end token.
-    The target is read whole; by the chunk law that equals writing it token by token.
+    What was written is read whole; by the chunk law that equals writing it token by token.
     """
-    source = _one_row(source)
-    read = _named(source_pieces, source.ids.shape[1], "source")
-    rows = _named(target_pieces, len(target_ids) - 1, "target")
-    generator = cast(Generator, model)
-    ids = torch.tensor([list(target_ids)], dtype=torch.long, device=source.ids.device)
+    rows = _named(written.pieces, len(written.ids) - 1)
+    reader = cast(Reader, model)
+    device = next(model.parameters()).device
+    ids = torch.tensor([written.ids], dtype=torch.long, device=device)
     with torch.no_grad(), _at_rest(model):
         with Tape(model) as reading:
-            state = generator.start(source)
+            state = written.start()
         with Tape(model) as writing:
-            hidden, _ = generator.read(Tokens.whole(ids[:, :-1]), state)
-        log_probs = generator.predict(hidden).float().log_softmax(-1)
+            hidden, _ = reader.read(Tokens.whole(ids[:, :-1]), state)
+        log_probs = reader.predict(hidden).float().log_softmax(-1)
     chosen = log_probs[0].gather(-1, ids[0, 1:, None])[:, 0]
 
-    written = (BEGIN, *rows[:-1])
+    read, before = tuple(written.read), (BEGIN, *rows[:-1])
     return Trace(
         source=read,
-        target=tuple(target_pieces),
-        ended=len(rows) > len(target_pieces),
+        target=tuple(written.pieces),
+        ended=len(rows) > len(written.pieces),
         log_probs=tuple(chosen.tolist()),
         attentions=(
             *_attentions(model, reading, read, {"itself": read, "memory": read}),
-            *_attentions(model, writing, rows, {"itself": written, "memory": read}),
+            *_attentions(model, writing, rows, {"itself": before, "memory": read}),
         ),
     )
 
 
-def _one_row(source: Tokens) -> Tokens:
-    if len(source.ids) != 1:
-        raise UsageError(f"a trace is of one example, got a batch of {len(source.ids)}")
-    return Tokens.whole(source.ids[:, source.real[0]])
-
-
-def _named(pieces: Sequence[str], tokens: int, side: str) -> tuple[str, ...]:
+def _named(pieces: Sequence[str], tokens: int) -> tuple[str, ...]:
     """A name for every token: its piece, and ⟨end⟩ for one more."""
     if tokens < 1:
-        raise UsageError(f"there is nothing to look at: the {side} is empty")
+        raise UsageError("there is nothing to look at: nothing was written")
     if tokens - len(pieces) not in (0, 1):
-        raise UsageError(
-            f"{side}: {tokens} tokens, but {len(pieces)} pieces: expected one each, and perhaps an end"
-        )
+        raise UsageError(f"{tokens} tokens, but {len(pieces)} pieces: expected one each, and perhaps an end")
     return (*pieces, END)[:tokens]
 
 

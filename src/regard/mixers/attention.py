@@ -1,6 +1,6 @@
 """Multi-head attention over the sequence itself or over a memory (Vaswani et al. 2017 §3.2)."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -37,17 +37,26 @@ class HeadsSpec(MixerSpec):
 class SelfAttentionSpec(HeadsSpec):
     positions: PairPositionSpec = NoPairPositionSpec()
     radius: int | None = Field(default=None, ge=0)
-    """Look at this many neighbours on each side only; None: at all."""
+    """Look at this many neighbours on each side only; None: at all. A decoder forgets what is older."""
+    carries: Literal["keys", "inputs"] = "keys"
+    """What is remembered of tokens already read. From keys and values it is cheapest to go on; from inputs,
+    gradients reach the projections of tokens of an earlier segment too (Dai et al. 2019 eq. 3)."""
 
     def build(self, width: int, memory_width: int | None) -> Mixer:
         return SelfAttention(self, width)
 
 
 class Seen(NamedTuple):
-    """Keys and values of all tokens so far."""
+    """Keys and values of the tokens so far."""
 
     keys: Float[Tensor, "batch heads key prepared"]
     values: Float[Tensor, "batch heads key width"]
+
+
+class SeenInputs(NamedTuple):
+    """The inputs of the tokens so far; keys and values are made of them again."""
+
+    inputs: Float[Tensor, "batch key width"]
 
 
 class SelfAttention(Mixer):
@@ -56,6 +65,7 @@ class SelfAttention(Mixer):
     def __init__(self, spec: SelfAttentionSpec, width: int) -> None:
         super().__init__()
         self.width, self.heads, self.radius = width, spec.heads, spec.radius
+        self.reach, self.carries_inputs = spec.radius, spec.carries == "inputs"
         head = spec.head_width(width)
         self.dropout = spec.dropout
         self.score: Score = spec.score.build(head, head, spec.heads)
@@ -73,15 +83,9 @@ class SelfAttention(Mixer):
         self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
     ) -> tuple[Float[Tensor, "batch time out"], State]:
         watch = watching(self)
-        query, keys, values = (split_heads(part, self.heads) for part in self.project(x).chunk(3, dim=-1))
-        query = self.positions.turn(query, timeline.position_now)
-        keys = self.positions.turn(keys, timeline.position_now)
+        query, keys, values, seen = self._project(x, timeline, state)
         if watch is not None:
             query, keys, values = watch("queries", query), watch("keys", keys), watch("values", values)
-        keys = self.score.prepare(keys)
-        if state is not None:
-            keys = torch.cat((state.keys, keys), dim=2)
-            values = torch.cat((state.values, values), dim=2)
         mask = timeline.mask
         if self.radius is not None:
             mask = masks.both(mask, masks.window(timeline.position_now, timeline.position, self.radius))
@@ -95,7 +99,40 @@ class SelfAttention(Mixer):
             self.dropout if self.training else 0.0,
             watch,
         )
-        return self.out(join_heads(context)), Seen(keys, values)
+        return self.out(join_heads(context)), seen
+
+    def _project(
+        self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
+    ) -> tuple[Tensor, Tensor, Tensor, State]:
+        """Queries of the tokens at hand; prepared keys, and values, of all; what to remember."""
+        before = timeline.real.shape[1] - timeline.queries
+        if self.carries_inputs:
+            inputs = x if state is None else torch.cat((newest(state.inputs, before, 1), x), dim=1)
+            query = nn.functional.linear(x, *self._part(0, 1))
+            keys, values = nn.functional.linear(inputs, *self._part(1, 3)).chunk(2, dim=-1)
+            position = timeline.position
+        else:
+            query, keys, values = self.project(x).chunk(3, dim=-1)
+            position = timeline.position_now
+        query, keys, values = (split_heads(part, self.heads) for part in (query, keys, values))
+        query = self.positions.ask(self.positions.turn(query, timeline.position_now))
+        keys = self.score.prepare(self.positions.turn(keys, position))
+        if self.carries_inputs:
+            return query, keys, values, SeenInputs(inputs)
+        if state is not None:
+            keys = torch.cat((newest(state.keys, before, 2), keys), dim=2)
+            values = torch.cat((newest(state.values, before, 2), values), dim=2)
+        return query, keys, values, Seen(keys, values)
+
+    def _part(self, begin: int, end: int) -> tuple[Tensor, Tensor | None]:
+        """Some of the three maps that share one matrix."""
+        rows, bias = slice(begin * self.width, end * self.width), self.project.bias
+        return self.project.weight[rows], None if bias is None else bias[rows]
+
+
+def newest(seen: Tensor, count: int, dim: int) -> Tensor:
+    """What the timeline still tells of: it may have forgotten the oldest."""
+    return seen.narrow(dim, seen.shape[dim] - count, count)
 
 
 class MemoryAttentionSpec(HeadsSpec):

@@ -31,7 +31,7 @@ class Convolution(Mixer):
 
     def __init__(self, spec: ConvolutionSpec, width: int) -> None:
         super().__init__()
-        self.width, self.causal, self.reach = width, spec.causal, spec.kernel - 1
+        self.width, self.causal, self.margin = width, spec.causal, spec.kernel - 1
         self.convolve = nn.Conv1d(width, 2 * width, spec.kernel)
         # Half of what passes is gated away and some is dropped: the gain keeps the variance (Gehring §3.5).
         nn.init.normal_(self.convolve.weight, std=(4 * (1 - spec.dropout) / (spec.kernel * width)) ** 0.5)
@@ -39,7 +39,7 @@ class Convolution(Mixer):
         self.dropout = Dropout(spec.dropout)
 
     def start(self, batch: int, memory: Memory | None) -> State:
-        return self.convolve.weight.new_zeros(batch, self.reach if self.causal else 0, self.width)
+        return self.convolve.weight.new_zeros(batch, self.margin if self.causal else 0, self.width)
 
     def forward(
         self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
@@ -47,13 +47,13 @@ class Convolution(Mixer):
         real = timeline.real_now
         x = x.masked_fill(~real[..., None], 0.0)
         seen = torch.cat((state, x), dim=1) if self.causal else x
-        margin = 0 if self.causal else self.reach // 2
+        padded = 0 if self.causal else self.margin // 2
         # One product over windows keeps time before width; torch's own convolution wants them the other way.
-        windows = F.pad(self.dropout(seen), (0, 0, margin, margin)).unfold(1, self.reach + 1, 1)
+        windows = F.pad(self.dropout(seen), (0, 0, padded, padded)).unfold(1, self.margin + 1, 1)
         y = F.glu(F.linear(windows.flatten(2), self.convolve.weight.flatten(1), self.convolve.bias), dim=-1)
         return y, self._last(seen, real.sum(1)) if self.causal else state
 
     def _last(self, seen: Float[Tensor, "batch seen width"], count: Tensor) -> Tensor:
-        """The ``reach`` inputs that end at each row's last real token."""
-        index = count[:, None] + torch.arange(self.reach, device=seen.device)
+        """The ``margin`` inputs that end at each row's last real token."""
+        index = count[:, None] + torch.arange(self.margin, device=seen.device)
         return seen.gather(1, index[..., None].expand(-1, -1, seen.shape[-1]))

@@ -25,6 +25,8 @@ class Mixer(nn.Module, ABC):
     """Width of the output."""
     causal: bool = True
     """Never looks further ahead than the timeline's mask allows, so it may stand in a decoder."""
+    reach: int | None = 0
+    """How many tokens before those at hand it must be told of by the timeline; None: all of them."""
     looks_at: Literal["itself", "memory"] | None = None
     """What its attention weights, if it has any, are spread over."""
 

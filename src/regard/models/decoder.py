@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -42,8 +41,8 @@ class Decoder(nn.Module):
         self.head = spec.head.build(self.stack.width, vocabulary, self.embedding.tokens if tied else None)
 
     def start(self, batch: int, memory: Memory | None) -> DecoderState:
-        none = torch.zeros(batch, 0, dtype=torch.long, device=self.embedding.tokens.weight.device)
-        return DecoderState(Past(none.bool(), none), self.stack.start(batch, memory))
+        past = Past.none(batch, self.embedding.tokens.weight.device)
+        return DecoderState(past, self.stack.start(batch, memory))
 
     def read(
         self, tokens: Tokens, state: DecoderState
@@ -52,7 +51,7 @@ class Decoder(nn.Module):
         timeline = Timeline.follow(state.past, tokens.real, masks.causal)
         x = self.embedding(tokens.ids, timeline.position_now)
         x, layers = self.stack(x, timeline, state.layers)
-        return x, DecoderState(timeline.past, layers)
+        return x, DecoderState(timeline.past.nearest(self.stack.reach), layers)
 
     def predict(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows vocabulary"]:
         """Logits of the token that follows."""

@@ -11,6 +11,7 @@ from regard.core.spec import Spec
 class ModelSpec(Spec):
     kinds: ClassVar[dict[str, str]] = {
         "sequence_to_sequence": "regard.models.sequence_to_sequence:SequenceToSequenceSpec",
+        "language_model": "regard.models.language_model:LanguageModelSpec",
     }
 
     def build(self, sizes: Mapping[str, int]) -> nn.Module:

@@ -48,7 +48,9 @@ class NextToken(Objective):
         self.smoothing = spec.smoothing
         self.forcing = spec.forcing.build()
 
-    def __call__(self, model: nn.Module, batch: PairLike, progress: Progress) -> Outcome:
+    def __call__(
+        self, model: nn.Module, batch: PairLike, progress: Progress, carried: State = None
+    ) -> Outcome:
         generator = cast(Generator, model)
         given, wanted = shifted(batch.target)
         hidden = self.forcing(generator, given, generator.start(batch.source), progress)

@@ -1,12 +1,14 @@
 """The contract between a model, its data and the training loop."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.core.spec import Spec
+from regard.core.state import State
 
 
 class Progress(NamedTuple):
@@ -24,16 +26,24 @@ class Outcome:
     loss: Float[Tensor, ""]
     count: int
     parts: dict[str, float]
+    carried: State = None
+    """What the next batch may go on from, cut off from the gradient; None: every batch stands alone."""
 
 
-@runtime_checkable
-class Objective(Protocol):
-    def __call__(self, model: nn.Module, batch: Any, progress: Progress) -> Outcome: ...
+class Objective(ABC):
+    @abstractmethod
+    def __call__(self, model: nn.Module, batch: Any, progress: Progress, carried: State = None) -> Outcome:
+        """The cost of ``batch``; ``carried`` is what the batch before it left."""
+
+    def form_of_carried(self, model: nn.Module) -> State:
+        """A state of the form that ``carried`` has, whatever it holds: how one comes back from a file."""
+        return None
 
 
 class ObjectiveSpec(Spec):
     kinds: ClassVar[dict[str, str]] = {
         "next_token": "regard.objectives.next_token:NextTokenSpec",
+        "running_text": "regard.objectives.running_text:RunningTextSpec",
     }
 
     def build(self) -> Objective:

@@ -102,6 +102,10 @@ class PairPositions(nn.Module):
     ) -> Float[Tensor, "batch heads time width"]:
         return x
 
+    def ask(self, query: Float[Tensor, "batch heads time width"]) -> Float[Tensor, "batch heads time width"]:
+        """What every query asks for beside its own question."""
+        return query
+
     def bias(
         self,
         query: Float[Tensor, "batch heads query width"],
@@ -117,6 +121,7 @@ class PairPositionSpec(Spec):
         "rotary": "regard.parts.positions:RotarySpec",
         "relative": "regard.parts.positions:RelativeSpec",
         "buckets": "regard.parts.positions:BucketsSpec",
+        "distance": "regard.parts.positions:DistanceSpec",
     }
 
     def build(self, heads: int, width: int) -> PairPositions:
@@ -232,3 +237,42 @@ class BucketsSpec(PairPositionSpec):
                 f"beyond them, got {self.farthest}"
             )
         return Buckets(heads, self.buckets, self.farthest, self.two_sided)
+
+
+class Distance(PairPositions):
+    """(q+u)ᵀk + (q+v)ᵀW r_{i−j}, r sinusoidal: distances without a limit (Dai et al. 2019 §3.3).
+
+    ``ask`` adds u to the query before it is compared, so that here v means the paper's v − u.
+    """
+
+    def __init__(self, heads: int, width: int) -> None:
+        super().__init__()
+        self.waves = Sinusoidal(heads * width)
+        self.project = nn.Linear(heads * width, heads * width, bias=False)
+        nn.init.xavier_uniform_(self.project.weight)
+        self.content = nn.Parameter(torch.zeros(heads, 1, width))
+        self.place = nn.Parameter(torch.zeros(heads, 1, width))
+
+    def ask(self, query: Float[Tensor, "batch heads time width"]) -> Float[Tensor, "batch heads time width"]:
+        return query + self.content
+
+    def bias(
+        self,
+        query: Float[Tensor, "batch heads query width"],
+        query_position: Int[Tensor, "batch query"],
+        key_position: Int[Tensor, "batch key"],
+    ) -> Float[Tensor, "#batch heads query key"] | None:
+        distance = query_position[:, :, None] - key_position[:, None, :]
+        nearest, farthest = (int(distance.min()), int(distance.max())) if distance.numel() else (0, 0)
+        all_distances = torch.arange(nearest, farthest + 1, device=distance.device)
+        heads, width = query.shape[1], query.shape[3]
+        waves: Tensor = self.project(self.waves(all_distances[None])[0].to(query.dtype))
+        by_head = waves.view(-1, heads, width).permute(1, 2, 0)
+        by_distance: Tensor = (query + self.place) @ by_head * float(width) ** -0.5
+        index = (distance - nearest)[:, None].expand(-1, heads, -1, -1)
+        return by_distance.gather(-1, index)
+
+
+class DistanceSpec(PairPositionSpec):
+    def build(self, heads: int, width: int) -> PairPositions:
+        return Distance(heads, width)

@@ -51,6 +51,36 @@ RECIPES: dict[str, Entry] = {
         "the original size: 6+6 layers, 512 wide, 8 heads",
         "Vaswani et al. 2017",
     ),
+    "char_lm": Entry(
+        "regard.recipes.recurrent_text:char_lm",
+        "an LSTM that reads and writes text character by character",
+        "Karpathy 2015",
+    ),
+    "rnn_lm": Entry(
+        "regard.recipes.recurrent_text:rnn_lm",
+        "an LSTM language model over words, two layers of 200, dropout between them",
+        "Zaremba et al. 2014",
+    ),
+    "gpt_tiny": Entry(
+        "regard.recipes.gpt:gpt_tiny",
+        "a Transformer that writes text character by character: 4 layers, 128 wide",
+        "Radford et al. 2018",
+    ),
+    "gpt": Entry(
+        "regard.recipes.gpt:gpt",
+        "a Transformer language model in a size for a laptop: 6 layers, 256 wide, byte-level subwords",
+        "Radford et al. 2019",
+    ),
+    "gpt_original": Entry(
+        "regard.recipes.gpt:gpt_original",
+        "the first one's size: 12 layers, 768 wide, post-norm, 512 positions",
+        "Radford et al. 2018",
+    ),
+    "gpt2_small": Entry(
+        "regard.recipes.gpt:gpt2_small",
+        "the second one's smallest size: 12 layers, 768 wide, pre-norm, 1,024 positions",
+        "Radford et al. 2019",
+    ),
 }
 
 

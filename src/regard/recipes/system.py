@@ -1,18 +1,21 @@
 """The whole of a system: what a recipe returns, a run folder stores and ``--set`` changes."""
 
 from regard.core.spec import Spec
-from regard.data.pairs import PairsSpec
+from regard.data.data import DataSpec
 from regard.models.model import ModelSpec
 from regard.objectives.objective import ObjectiveSpec
 from regard.search.search import SearchSpec
+from regard.tasks.task import TaskSpec
+from regard.tasks.transduction import TransductionSpec
 from regard.training.evaluation import EvaluationSpec
 from regard.training.plan import TrainingSpec
 
 
 class SystemSpec(Spec):
-    data: PairsSpec
+    data: DataSpec
     model: ModelSpec
     objective: ObjectiveSpec
     training: TrainingSpec
+    task: TaskSpec = TransductionSpec()
     search: SearchSpec
     evaluation: EvaluationSpec = EvaluationSpec()

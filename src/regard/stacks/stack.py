@@ -1,5 +1,6 @@
 """Layers on layers: a stack is blocks, a block is mixers with their joins, repeated."""
 
+from collections.abc import Iterable
 from functools import partial
 
 from jaxtyping import Float
@@ -44,6 +45,7 @@ class Layer(nn.Module):
             width = mixers[-1].width
         self.width = width
         self.causal = all(mixer.causal for mixer in mixers)
+        self.reach = farthest(mixer.reach for mixer in mixers)
         self.mixers, self.joins = nn.ModuleList(mixers), nn.ModuleList(joins)
 
     def start(self, batch: int, memory: Memory | None) -> State:
@@ -75,6 +77,7 @@ class Stack(nn.Module):
                 width = layers[-1].width
         self.width = width
         self.causal = all(layer.causal for layer in layers)
+        self.reach = farthest(layer.reach for layer in layers)
         self.layers = nn.ModuleList(layers)
         self.final_norm = spec.final_norm.build(width) if spec.final_norm else None
 
@@ -91,3 +94,9 @@ class Stack(nn.Module):
         if self.final_norm is not None:
             x = self.final_norm(x)
         return x, tuple(states)
+
+
+def farthest(reaches: Iterable[int | None]) -> int | None:
+    """The largest; None is without end."""
+    known = list(reaches)
+    return None if None in known else max(reach for reach in known if reach is not None)

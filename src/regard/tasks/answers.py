@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from regard.core.spec import Plain
 from regard.search.kept import KeptSentence
 
+END = "⟨end⟩"
+"""Stands for the end token where pieces are shown."""
+
 
 @dataclass(frozen=True)
 class Candidate:

@@ -3,14 +3,15 @@
 Lines go in and answers come out in the same order, whatever the batching. Empty lines stay empty.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from pydantic import Field
+from torch import Tensor, nn
 
 from regard.core.errors import DataError
 from regard.core.sequences import Tokens
@@ -22,9 +23,9 @@ from regard.search.hypotheses import Hypothesis
 from regard.search.kept import Kept
 from regard.search.required import RequiredWords
 from regard.search.search import SearchSpec
-from regard.tasks.answers import Answer, Candidate, Scored
-
-END = "⟨end⟩"
+from regard.tasks.answers import END, Answer, Candidate, Scored
+from regard.tasks.metrics import metric_named
+from regard.tasks.task import NO_WISHES, Evaluation, Task, TaskSpec, Wishes, Written
 
 
 @runtime_checkable
@@ -43,28 +44,30 @@ class Transducer(Protocol):
     ) -> tuple[Float[Tensor, "rows vocabulary"], State]: ...
 
 
-@dataclass(frozen=True)
-class Wishes:
-    """What a person asks of every answer, in words."""
+class TransductionSpec(TaskSpec):
+    budget: int = Field(default=3000, ge=1)
+    """Padded source tokens that are read together."""
 
-    prefix: str = ""
-    """How it must begin."""
-    forbid: tuple[str, ...] = ()
-    require: tuple[str, ...] = ()
-
-
-NO_WISHES = Wishes()
+    def build(
+        self,
+        model: nn.Module,
+        tokenizers: Mapping[str, Tokenizer],
+        search: SearchSpec,
+        device: torch.device,
+    ) -> "Transduction":
+        return Transduction(
+            cast(Transducer, model), tokenizers["source"], tokenizers["target"], search, device, self.budget
+        )
 
 
 @dataclass
-class Transduction:
+class Transduction(Task):
     model: Transducer
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     search: SearchSpec
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     budget: int = 3000
-    """Padded source tokens that are read together."""
 
     @torch.inference_mode()
     def answer(
@@ -108,13 +111,13 @@ class Transduction:
 
     @torch.inference_mode()
     def score(
-        self, pairs: Sequence[tuple[str, str]], first_line: int = 1, truncate: bool = False
+        self, records: Sequence[tuple[str, ...]], first_line: int = 1, truncate: bool = False
     ) -> list[Scored]:
         """log p(target | source), token by token."""
-        sources = self._encode_sources([source for source, _ in pairs], first_line, truncate)
-        targets = self.target_tokenizer.encode_many([target for _, target in pairs])
+        sources = self._encode_sources([record[0] for record in records], first_line, truncate)
+        targets = self.target_tokenizer.encode_many([record[1] for record in records])
         begin, end = self.target_tokenizer.begin, self.target_tokenizer.end
-        scored = [Scored(source, target, [], []) for source, target in pairs]
+        scored = [Scored(*_pair(record), [], []) for record in records]
         for rows in self._batches(sources):
             given = self._tokens([[begin, *targets[row]] for row in rows])
             wanted = self._tokens([[*targets[row], end] for row in rows])
@@ -124,12 +127,30 @@ class Transduction:
             chosen = log_probs.gather(-1, wanted.ids[..., None])[..., 0].cpu()
             for row, values in zip(rows, chosen, strict=True):
                 pieces = [*self.target_tokenizer.pieces(targets[row]), END]
-                scored[row] = Scored(*pairs[row], pieces, values[: len(pieces)].tolist())
+                scored[row] = Scored(*_pair(records[row]), pieces, values[: len(pieces)].tolist())
         return scored
 
-    def source_tokens(self, text: str) -> Tokens:
-        """One text as the model reads it."""
-        return self._tokens(self._encode_sources([text], 1, truncate=True))
+    def evaluate(self, records: Sequence[tuple[str, ...]], metric: str | None = None) -> Evaluation:
+        """Answer all sources and judge the answers."""
+        judge = metric_named(metric or "bleu")
+        sources, references = ([record[side] for record in records] for side in (0, 1))
+        score = judge.compute([answer.text for answer in self.stream(sources)], references)
+        return Evaluation({judge.name: score.value}, score.signature, len(records))
+
+    def written(self, source: str, target: str | None = None) -> Written:
+        tokenizer = self.target_tokenizer
+        ids = tokenizer.encode(self.answer([source], truncate=True)[0].text if target is None else target)
+        tokens = self._tokens(self._encode_sources([source], 1, truncate=True))
+        read = [*self.source_tokenizer.pieces(tokens.ids[0, :-1].tolist()), END]
+        return Written(
+            lambda: self.model.start(tokens),
+            read[: tokens.ids.shape[1]],
+            [tokenizer.begin, *ids, tokenizer.end],
+            tokenizer.pieces(ids),
+        )
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return self.target_tokenizer.pieces(ids)
 
     def _tokens(self, rows: Sequence[Sequence[int]]) -> Tokens:
         return Tokens.pad(rows, self.source_tokenizer.pad).to(self.device)
@@ -162,18 +183,12 @@ class Transduction:
         if wishes.prefix:
             constraints.append(ForcedPrefix([self.target_tokenizer.encode(wishes.prefix)] * sentences))
         if wishes.forbid:
-            forbidden = [ids for word in wishes.forbid for ids in self._spellings(word)]
+            forbidden = [ids for word in wishes.forbid for ids in self.target_tokenizer.spellings(word)]
             constraints.append(ForbiddenWords([forbidden] * sentences))
         if wishes.require:
-            required = [self._spellings(word) for word in wishes.require]
+            required = [self.target_tokenizer.spellings(word) for word in wishes.require]
             constraints.append(RequiredWords([required] * sentences, self.target_tokenizer.end))
         return constraints
-
-    def _spellings(self, word: str) -> list[list[int]]:
-        """A word's tokens at the start of a text and inside one, which may differ."""
-        alone = self.target_tokenizer.encode(word)
-        inside = self.target_tokenizer.encode(f"x {word}")[len(self.target_tokenizer.encode("x")) :]
-        return [ids for ids in ([alone] if alone == inside else [alone, inside]) if ids]
 
     def _candidate(self, hypothesis: Hypothesis) -> Candidate:
         pieces = self.target_tokenizer.pieces(hypothesis.tokens)
@@ -185,3 +200,8 @@ class Transduction:
             score=hypothesis.score,
             finished=hypothesis.finished,
         )
+
+
+def _pair(record: tuple[str, ...]) -> tuple[str, str]:
+    source, target = record
+    return source, target

@@ -1,7 +1,8 @@
 """Checkpoints: everything needed to go on, in a folder that is complete or not there.
 
-A checkpoint holds weights, optimiser and averages as safetensors, scalars as JSON, and ``manifest.json`` with
-size and sha256 of each, written last. Two generations are kept; nothing is ever unpickled.
+A checkpoint holds weights, optimiser, averages and carried state as safetensors, scalars as JSON, and
+``manifest.json`` with size and sha256 of each, written last. Two generations are kept; nothing is ever
+unpickled.
 """
 
 import json
@@ -18,7 +19,7 @@ from regard.training.weights import from_bytes, to_bytes
 
 MANIFEST = "manifest.json"
 STATE = "state.json"
-TENSORS = ("weights", "optimiser", "averages")
+TENSORS = ("weights", "optimiser", "averages", "carried")
 
 
 class Checkpoint(NamedTuple):
@@ -26,6 +27,8 @@ class Checkpoint(NamedTuple):
     optimiser: dict[str, Tensor]
     averages: dict[str, Tensor]
     """Moving average of the weights; empty when none is kept."""
+    carried: dict[str, Tensor]
+    """What the last batch left for the next, in its order; empty where batches stand alone."""
     state: dict[str, Plain]
     """Step, position in the data, best value, patience: all that is not a tensor."""
 
@@ -51,7 +54,8 @@ def read(folder: Path) -> Checkpoint:
         for name, entry in manifest["files"].items()
     }
     tensors = {
-        name: from_bytes(contents[f"{name}.safetensors"], folder / f"{name}.safetensors") for name in TENSORS
+        name: from_bytes(contents[file], folder / file) if (file := f"{name}.safetensors") in contents else {}
+        for name in TENSORS
     }
     return Checkpoint(state=json.loads(contents[STATE]), **tensors)
 

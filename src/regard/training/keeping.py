@@ -1,16 +1,19 @@
 """What of a training is kept on disk, and how it comes back."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from regard.core.errors import RunError
+from regard.core.state import tensors_of, with_tensors
 from regard.training.averaging import MovingAverage
 from regard.training.checkpoint import Checkpoint
 from regard.training.optimisation import load_optimiser, optimiser_tensors
 from regard.training.run_folder import RunFolder
+from regard.training.stepping import Stepper
 from regard.training.weights import load_all, named_weights, read_weights
 
 
@@ -52,8 +55,10 @@ class Keeper:
         model: nn.Module,
         optimiser: torch.optim.Optimizer,
         average: MovingAverage | None,
+        stepper: Stepper,
     ) -> None:
         self._folder, self._model, self._optimiser, self._average = folder, model, optimiser, average
+        self._stepper = stepper
         self._window_saved_before: list[int] = []
 
     def save(self, standing: Standing) -> None:
@@ -63,6 +68,7 @@ class Keeper:
                 weights=named_weights(self._model),
                 optimiser=optimiser_tensors(self._optimiser, self._model),
                 averages={} if self._average is None else self._average.weights,
+                carried={f"{place:04d}": t for place, t in enumerate(tensors_of(self._stepper.carried))},
                 state=asdict(standing),
             )
         )
@@ -84,11 +90,19 @@ class Keeper:
         load_optimiser(self._optimiser, self._model, checkpoint.optimiser, where)
         if self._average is not None:
             self._average.load(checkpoint.averages)
+        self._carry_on(checkpoint.carried)
         self._folder.cut_log(standing.log_size)
         notices = [] if notice is None else [notice]
         notices += self._drop_damaged(standing) + self._version_notices()
         self._window_saved_before = list(standing.window)
         return standing, notices
+
+    def _carry_on(self, stored: Mapping[str, Tensor]) -> None:
+        if not stored:
+            return
+        form = self._stepper.objective.form_of_carried(self._model)
+        tensors = [stored[place].to(self._stepper.device) for place in sorted(stored)]
+        self._stepper.carried = with_tensors(form, tensors)
 
     def _begin(self) -> None:
         if self._folder.has_weights():

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 from regard.core.errors import TrainingError, UsageError, nearest
 from regard.objectives.objective import Objective
+from regard.tasks.metrics import higher_is_better
 from regard.training import events
 from regard.training.averaging import MovingAverage, average_last
 from regard.training.keeping import Keeper, Standing
 from regard.training.memory import keep_freed_memory
-from regard.training.metrics import higher_is_better
 from regard.training.optimisation import groups_of
 from regard.training.plan import TrainingSpec
 from regard.training.run_folder import RunFolder
@@ -104,7 +104,7 @@ class _Training:
         self.stepper = Stepper(model, objective, optimiser, schedule, spec.clip, seed, device, spec.shards)
         decay = spec.averaging.ema
         self.average = None if decay is None else MovingAverage(decay, named_weights(model))
-        self.keeper = Keeper(folder, model, optimiser, self.average)
+        self.keeper = Keeper(folder, model, optimiser, self.average, self.stepper)
         self.higher_is_better = higher_is_better(spec.validation.watch)
         self.state = Standing()
         self.saved_at = 0.0

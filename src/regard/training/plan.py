@@ -3,7 +3,7 @@
 from pydantic import Field, field_validator, model_validator
 
 from regard.core.spec import Spec
-from regard.training.metrics import higher_is_better
+from regard.tasks.metrics import higher_is_better
 from regard.training.optimisation import Adam, OptimiserSpec
 from regard.training.schedules import InverseSqrt, ScheduleSpec
 

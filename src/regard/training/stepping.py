@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -11,6 +12,7 @@ from torch.nn.utils import get_total_norm
 
 from regard.core.errors import DataError, TrainingError
 from regard.core.randomness import drawing_from
+from regard.core.state import State, concatenate_rows, rows_between
 from regard.objectives.objective import Objective, Progress
 from regard.training.optimisation import (
     add_gradients,
@@ -123,6 +125,8 @@ class Stepper:
         self.seed, self.device = seed, device
         # An accelerator works on one thing at a time, and best on a large one.
         self.side_by_side = SideBySide(shards if device.type == "cpu" else 1)
+        self.carried: State = None
+        """What the last batch left for the next; part of what a checkpoint keeps."""
 
     def take(self, step: int, batches: Sequence[Placed], last_good: str) -> Taken:
         """Step number ``step`` (from 1). A loss or gradient that is not finite changes nothing and raises."""
@@ -133,6 +137,7 @@ class Stepper:
         for turn, placed in enumerate(batches):
             set_random(self.device, self.seed, step, turn)
             costs = self._costs(step, turn, placed, weights)
+            self.carried = concatenate_rows([cost.carried for cost in costs])
             losses.append(torch.stack([cost.loss for cost in costs]).sum())
             for cost in costs:
                 add_gradients(weights, cost.gradients)
@@ -157,11 +162,11 @@ class Stepper:
         progress = Progress(step, placed.epoch, self.seed)
         shards = split(placed.batch.to(self.device), self.side_by_side.most)
 
-        def cost_of(shard: Any, generator: torch.Generator | None) -> _Cost:
+        def cost_of(shard: Any, carried: State, generator: torch.Generator | None) -> _Cost:
             with drawing_from(generator):
-                outcome = self.objective(self.model, shard, progress)
+                outcome = self.objective(self.model, shard, progress, carried)
                 gradients = torch.autograd.grad(outcome.loss, weights, allow_unused=True)
-            return _Cost(outcome.loss.detach(), outcome.count, outcome.parts, gradients)
+            return _Cost(outcome.loss.detach(), outcome.count, outcome.parts, gradients, outcome.carried)
 
         own = (
             [None]
@@ -171,9 +176,17 @@ class Stepper:
                 for number in range(len(shards))
             ]
         )
+        carried = self._carried_by(shards)
         return self.side_by_side.run(
-            [partial(cost_of, shard, generator) for shard, generator in zip(shards, own, strict=True)]
+            [partial(cost_of, *work) for work in zip(shards, carried, own, strict=True)]
         )
+
+    def _carried_by(self, shards: Sequence[Any]) -> list[State]:
+        """To every shard the state of its own rows."""
+        if self.carried is None:
+            return [None] * len(shards)
+        bounds = [0, *accumulate(len(shard.rows) for shard in shards)]
+        return [rows_between(self.carried, begin, end) for begin, end in pairwise(bounds)]
 
 
 @dataclass(frozen=True)
@@ -184,6 +197,7 @@ class _Cost:
     count: int
     parts: dict[str, float]
     gradients: tuple[Tensor | None, ...]
+    carried: State
 
 
 def split(batch: Any, parts: int) -> list[Any]:

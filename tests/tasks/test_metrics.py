@@ -6,7 +6,7 @@ import pytest
 import sacrebleu
 
 from regard.core.errors import DataError, UsageError
-from regard.training.metrics import METRICS, higher_is_better, metric_named
+from regard.tasks.metrics import METRICS, higher_is_better, metric_named
 
 HYPOTHESES = ["the cat sat on the mat .", "A dog , barks", "all right"]
 REFERENCES = ["the cat sat on a mat .", "a dog barks", "all right"]

@@ -1,0 +1,241 @@
+"""Running text, prepared for training: read, split, tokenized, stored as one long row, served in windows."""
+
+import hashlib
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from regard.core.errors import DataError
+from regard.core.spec import Plain
+from regard.data.data import DataSpec
+from regard.data.documents import (
+    Documents,
+    DocumentUnit,
+    GivenText,
+    Passage,
+    Share,
+    documents_of,
+    text_splits,
+)
+from regard.data.encoding import Shelf
+from regard.data.store import element_type
+from regard.data.text_batches import TextBatches, in_order, running_lanes, shuffled_windows
+from regard.data.tokenizers import Tokenizer, TokenizerSpec
+
+_AT_ONCE = 2048
+"""Passages encoded together."""
+
+
+class TextSpec(DataSpec):
+    """How text becomes windows of tokens."""
+
+    fields: ClassVar[tuple[str, ...]] = ("text",)
+
+    tokenizer: TokenizerSpec = TokenizerSpec()
+    documents: DocumentUnit = "file"
+    """What a document is in a plain text file; records of JSONL or Parquet files are documents anyway."""
+    order: Literal["shuffled", "running"] = "shuffled"
+    """shuffled: windows stand alone; running: each batch goes on where the one before it stopped."""
+    window: int = Field(default=128, ge=1)
+    """Predictions in a row of a batch."""
+    rows: int = Field(default=16, ge=1)
+    """Windows side by side in a batch."""
+    jitter: float = Field(default=0.0, ge=0)
+    """Standard deviation of the lengths of running windows; 0: all alike."""
+    backwards: bool = False
+    """Read, and predict, from the last token to the first."""
+    held_out: float = Field(default=0.05, ge=0.0, le=0.5)
+    """Share of the text, at its end, kept for validation when no validation data is given."""
+    memory_limit: int = Field(default=1 << 28, ge=0)
+    """Bytes of tokens beyond which they are mapped from a file instead of kept in memory."""
+
+    def prepare(
+        self,
+        train: GivenText,
+        valid: GivenText | None,
+        seed: int,
+        tokenizers: Mapping[str, Tokenizer] | None,
+        cache: Path | None,
+    ) -> "PreparedText":
+        started = time.perf_counter()
+        whole = documents_of(train, self.documents)
+        held = None if valid is None else documents_of(valid, self.documents)
+        prints = (whole.fingerprint(), "held out" if held is None else held.fingerprint())
+        fingerprint = hashlib.sha256("\n".join(prints).encode()).hexdigest()
+        texts, held = _divide(whole, self.held_out) if held is None else (whole, held)
+        tokenizer = Tokenizer.train(self.tokenizer, texts.texts) if tokenizers is None else tokenizers["text"]
+        folder = (cache or Path(tempfile.gettempdir())) / f"regard-{uuid.uuid4().hex}"
+        try:
+            stream = encode_text(texts, tokenizer, Shelf(folder, bytes(32), self.memory_limit))
+            judged = encode_text(held, tokenizer, Shelf.none())
+        finally:
+            # A stream too large for memory is a mapped file, which outlives its name.
+            shutil.rmtree(folder, ignore_errors=True)
+        if len(stream.values) < 2:
+            raise DataError("there is no text to train on", file=whole.name)
+        report = TextReport(
+            data=whole.name,
+            documents=stream.documents,
+            tokens=len(stream.values) - 1,
+            words=stream.words,
+            characters=stream.characters,
+            unknown=stream.unknown / len(stream.values),
+            vocabulary=tokenizer.size,
+            validation=len(judged.values) - 1,
+            mapped=isinstance(stream.values, np.memmap),
+            seconds=time.perf_counter() - started,
+        )
+        return PreparedText(self, seed, fingerprint, tokenizer, stream, judged, held, report)
+
+    def find(self, data: Any, valid: Any | None) -> tuple[Any, Any | None]:
+        if not isinstance(data, str | Path):
+            return data, valid
+        splits = text_splits(data)
+        return splits.train, splits.valid if valid is None else valid
+
+    def records(self, data: str) -> list[tuple[str, ...]]:
+        splits = text_splits(data)
+        chosen = splits.test or splits.valid or splits.train if Path(data).is_dir() else splits.train
+        texts, held = list[tuple[str, ...]](), ""
+        for passage in documents_of(tuple(map(Path, chosen)), self.documents):
+            held += passage.text
+            if passage.ends:
+                texts.append((held,))
+                held = ""
+        return texts
+
+
+class TextReport(NamedTuple):
+    """What became of the text."""
+
+    data: str
+    documents: int
+    tokens: int
+    words: int
+    """Between blanks; the end of a document counts as one."""
+    characters: int
+    unknown: float
+    """Share of the training tokens that are unknown."""
+    vocabulary: int
+    validation: int
+    """Tokens for validation."""
+    mapped: bool
+    seconds: float
+
+    def summary(self) -> list[str]:
+        unknown = f", {self.unknown:.2%} unknown" if self.unknown else ""
+        return [
+            f"{self.tokens:,} tokens in {self.documents:,} documents ({self.words:,} words) and "
+            f"{self.validation:,} tokens for validation, vocabulary {self.vocabulary:,}{unknown}, "
+            f"{self.seconds:.1f} s"
+        ]
+
+    def facts(self) -> dict[str, Plain]:
+        return self._asdict()
+
+
+class Stream(NamedTuple):
+    """All tokens in a row: an end token, and after every document another."""
+
+    values: np.ndarray
+    documents: int
+    words: int
+    characters: int
+    unknown: int
+
+
+class PreparedText:
+    def __init__(
+        self,
+        spec: TextSpec,
+        seed: int,
+        fingerprint: str,
+        tokenizer: Tokenizer,
+        stream: Stream,
+        judged: Stream,
+        held: Documents,
+        report: TextReport,
+    ) -> None:
+        self.spec, self.seed, self.fingerprint, self.report = spec, seed, fingerprint, report
+        self.tokenizers: Mapping[str, Tokenizer] = {"text": tokenizer}
+        turned = slice(None, None, -1) if spec.backwards else slice(None)
+        self.stream, self._judged = stream.values[turned], judged.values[turned]
+        self._held = held
+
+    def epoch(self, number: int) -> TextBatches:
+        spec = self.spec
+        if spec.order == "running":
+            return running_lanes(self.stream, spec.window, spec.rows, self.seed, number, spec.jitter)
+        return shuffled_windows(self.stream, spec.window, spec.rows, self.seed, number)
+
+    def validation(self) -> TextBatches:
+        if len(self._judged) < 2:
+            raise DataError("there is no text to validate on: give --valid, or more text")
+        return in_order(self._judged, self.spec.window, self.spec.rows, self.spec.order == "running")
+
+    def examples(self, most: int) -> list[tuple[str, str]]:
+        """Beginnings of validation documents, and how they go on."""
+        found: list[tuple[str, str]] = []
+        for passage in self._held:
+            words = passage.text.split(" ")[:40]
+            if len(found) == most:
+                break
+            if len(words) >= 4:
+                half = len(words) // 2
+                found.append((" ".join(words[:half]), " ".join(words[half:])))
+        return found
+
+
+def encode_text(documents: Documents, tokenizer: Tokenizer, shelf: Shelf) -> Stream:
+    end = tokenizer.end
+    writer = shelf.writer("text.tokens", element_type(tokenizer.size))
+    # Most tokenizers put a space before the first word of a text; a passage that goes on has one of its own.
+    joined = tokenizer.spec.unit != "character"
+    count = words = characters = unknown = 0
+    inside = False
+    try:
+        writer.add([[end]])
+        for some in _groups(documents):
+            texts = []
+            for passage in some:
+                texts.append(passage.text.removeprefix(" ") if inside and joined else passage.text)
+                inside = not passage.ends
+            rows = tokenizer.encode_many(texts)
+            writer.add(
+                [[*row, end] if passage.ends else row for row, passage in zip(rows, some, strict=True)]
+            )
+            ends = sum(passage.ends for passage in some)
+            count += ends
+            words += ends + sum(len(passage.text.split()) for passage in some)
+            characters += ends + sum(len(passage.text) for passage in some)
+            unknown += sum(row.count(tokenizer.unknown) for row in rows)
+        return Stream(writer.finish().values, count, words, characters, unknown)
+    finally:
+        writer.discard()
+
+
+def _groups(documents: Documents) -> Iterator[list[Passage]]:
+    """Some passages at a time: enough for the tokenizer's threads, little in memory."""
+    group, size = list[Passage](), 0
+    for passage in documents:
+        group.append(passage)
+        size += len(passage.text)
+        if len(group) == _AT_ONCE or size > 4 << 20:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _divide(whole: Documents, share: float) -> tuple[Documents, Documents]:
+    """Training text and, after it, validation text."""
+    characters = sum(map(len, whole.texts))
+    kept = characters - round(share * characters)
+    return Share(whole, kept, rest=False), Share(whole, kept, rest=True)

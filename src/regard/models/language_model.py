@@ -1,0 +1,51 @@
+"""A decoder on its own: p(w) = Π p(w_t | w_<t). It carries its state from one piece of text to the next."""
+
+from collections.abc import Mapping
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.core.sequences import Tokens
+from regard.core.state import State
+from regard.models.decoder import DecoderSpec
+from regard.models.model import ModelSpec
+
+
+class LanguageModelSpec(ModelSpec):
+    decoder: DecoderSpec
+    tied: bool = True
+    """One matrix for input and output (Press and Wolf 2017)."""
+
+    def build(self, sizes: Mapping[str, int]) -> "LanguageModel":
+        return LanguageModel(self, sizes["text"])
+
+
+class LanguageModel(nn.Module):
+    def __init__(self, spec: LanguageModelSpec, vocabulary: int) -> None:
+        super().__init__()
+        self.decoder = spec.decoder.build(vocabulary, memory_width=None, tied=spec.tied)
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens that can be read one after another; None when there is no limit."""
+        return self.decoder.embedding.longest
+
+    def start(self, batch: int) -> State:
+        """Before the first token of every row."""
+        return self.decoder.start(batch, memory=None)
+
+    def read(self, tokens: Tokens, state: State) -> tuple[Float[Tensor, "batch time width"], State]:
+        return self.decoder.read(tokens, state)
+
+    def predict(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows vocabulary"]:
+        return self.decoder.predict(x)
+
+    def cost(
+        self, x: Float[Tensor, "rows width"], wanted: Int[Tensor, "rows"], smoothing: float
+    ) -> Float[Tensor, ""]:
+        return self.decoder.cost(x, wanted, smoothing)
+
+    def step(
+        self, tokens: Int[Tensor, "rows"], state: State
+    ) -> tuple[Float[Tensor, "rows vocabulary"], State]:
+        return self.decoder.step(tokens, state)

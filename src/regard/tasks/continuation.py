@@ -1,0 +1,352 @@
+"""Going on with a text: prompts in, continuations out; and how probable a given text is."""
+
+import math
+import queue
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import cast
+
+import torch
+from jaxtyping import Int
+from pydantic import Field
+from torch import Tensor, nn
+
+from regard.core.errors import DataError, UsageError
+from regard.core.sequences import Tokens
+from regard.core.state import State
+from regard.data.tokenizers import Tokenizer
+from regard.search.constraints import Constraint, ForbiddenWords, ForcedPrefix
+from regard.search.hypotheses import Hypothesis
+from regard.search.kept import Kept
+from regard.search.listening import Listening, StopTexts, cut_at
+from regard.search.search import SearchSpec
+from regard.tasks.answers import END, Answer, Candidate, Scored
+from regard.tasks.task import NO_WISHES, Evaluation, Task, TaskSpec, Wishes, Written
+from regard.tasks.windows import Sliding, TextModel
+
+_TOGETHER = 32
+"""Prompts that are continued side by side."""
+_LANES = 8
+_WARM_UP = 512
+"""Tokens that a lane reads before its first judged one."""
+
+
+class ContinuationSpec(TaskSpec):
+    carries: bool = False
+    """The model was trained to carry its state along, and is judged so; otherwise windows are read alone."""
+    window: int = Field(default=128, ge=2)
+    """Tokens that are read together when a long text is judged."""
+    context: int = Field(default=64, ge=0)
+    """Where windows are read alone: tokens in front of each that are read but not judged again."""
+    backwards: bool = False
+    """The model reads and writes from the last token to the first."""
+
+    def build(
+        self,
+        model: nn.Module,
+        tokenizers: Mapping[str, Tokenizer],
+        search: SearchSpec,
+        device: torch.device,
+    ) -> "Continuation":
+        return Continuation(cast(TextModel, model), tokenizers["text"], search, device, self)
+
+
+@dataclass
+class Continuation(Task):
+    model: TextModel
+    tokenizer: Tokenizer
+    search: SearchSpec
+    device: torch.device
+    spec: ContinuationSpec
+
+    # Writing
+
+    @torch.inference_mode()
+    def answer(
+        self,
+        texts: Sequence[str],
+        wishes: Wishes = NO_WISHES,
+        first_line: int = 1,
+        truncate: bool = False,
+        keep: bool = False,
+    ) -> list[Answer]:
+        """How each text goes on, the space between included; an empty one is begun."""
+        prompts = [self._prompt(text, line, truncate) for line, text in enumerate(texts, start=first_line)]
+        answers = [Answer(text) for text in texts]
+        by_length = sorted(range(len(texts)), key=lambda row: len(prompts[row]))
+        for begin in range(0, len(texts), _TOGETHER):
+            rows = by_length[begin : begin + _TOGETHER]
+            kept = Kept() if keep else None
+            numbers = [first_line + row - 1 for row in rows]
+            found = self._search(
+                [prompts[row] for row in rows], self._constraints(wishes, len(rows)), kept, numbers
+            )
+            for row, number, hypotheses in zip(rows, numbers, found, strict=True):
+                answers[row] = Answer(
+                    texts[row],
+                    self.tokenizer.pieces(prompts[row][1:]),
+                    [self._candidate(prompts[row], hypothesis, wishes.stop) for hypothesis in hypotheses],
+                    kept.sentences[number] if kept is not None else None,
+                )
+        return answers
+
+    def shown(self, source: str, answer: str) -> str:
+        return answer + source if self.spec.backwards else source + answer
+
+    def pieces_of(self, prompt: str, wishes: Wishes = NO_WISHES) -> Iterator[str]:
+        """The continuation of one prompt, bit by bit, as it is written."""
+        if self.search.kind() == "beam":
+            raise UsageError("a beam knows its answer only at the end: stream with --greedy or --sample")
+        if self.spec.backwards:
+            raise UsageError("a model that writes backwards has nothing to show before the end")
+        before = self._prompt(prompt, 1, truncate=True)
+        said, written = "", list[int]()
+        for token in self._tokens_of(prompt, wishes):
+            written.append(token)
+            text = self._after(before, written)
+            # Half a character, or what may become a stop, waits for the next token.
+            whole = cut_at(text, wishes.stop)
+            waits = max((_overlap(whole, stop) for stop in wishes.stop), default=0)
+            ready = whole[: len(whole) - waits].rstrip("\ufffd")
+            if ready.startswith(said) and len(ready) > len(said):
+                yield ready[len(said) :]
+                said = ready
+        whole = cut_at(self._after(before, written), wishes.stop)
+        if whole.startswith(said) and len(whole) > len(said):
+            yield whole[len(said) :]
+
+    def _tokens_of(self, prompt: str, wishes: Wishes) -> Iterator[int]:
+        """A search runs in a thread of its own; its tokens come out here as they are chosen."""
+        heard: queue.Queue[int | BaseException | None] = queue.Queue()
+        enough = threading.Event()
+
+        def hear(token: int) -> None:
+            if enough.is_set():
+                raise _EnoughError
+            heard.put(token)
+
+        def work() -> None:
+            try:
+                with torch.inference_mode():
+                    constraints = [*self._constraints(wishes, 1), Listening(hear)]
+                    self._search([self._prompt(prompt, 1, truncate=True)], constraints, None, [0])
+                heard.put(None)
+            except BaseException as error:  # belongs to whoever listens
+                heard.put(error)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            while (item := heard.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                if item != self.tokenizer.end:
+                    yield item
+        finally:
+            enough.set()
+            thread.join()
+
+    def _search(
+        self,
+        prompts: Sequence[Sequence[int]],
+        constraints: Sequence[Constraint],
+        kept: Kept | None,
+        numbers: Sequence[int],
+    ) -> list[list[Hypothesis]]:
+        before = Tokens.pad([prompt[:-1] for prompt in prompts], self.tokenizer.pad).to(self.device)
+        first = torch.tensor([prompt[-1] for prompt in prompts], device=self.device)
+        if self.model.longest is None:
+            step, state = self.model.step, self.model.start(len(prompts))
+            if before.ids.shape[1]:
+                _, state = self.model.read(before, state)
+        else:
+            sliding = Sliding(self.model, self.model.longest, self.tokenizer.pad)
+            step, state = sliding.step, sliding.start(len(prompts), self.device)
+            if before.ids.shape[1]:
+                state = sliding.read(before, state)
+        longest = self.search.longest(torch.zeros(len(prompts), dtype=torch.long, device=self.device))
+        end = self.tokenizer.end
+        return self.search.build()(step, state, first, end, longest, constraints, kept, numbers)
+
+    def _prompt(self, text: str, line: int, truncate: bool) -> list[int]:
+        """An end token, which every document begins after, and the text."""
+        ids = self.tokenizer.encode(text)
+        longest = self.model.longest
+        if longest is not None and len(ids) + 1 > longest:
+            if not truncate:
+                raise DataError(
+                    f"{len(ids)} tokens, but this model has {longest} positions "
+                    "(--truncate goes on from its last ones)",
+                    line=line,
+                )
+            ids = ids[-(longest - 1) :]
+        return [self.tokenizer.end, *self._turned(ids)]
+
+    def _constraints(self, wishes: Wishes, sentences: int) -> list[Constraint]:
+        tokenizer, constraints = self.tokenizer, list[Constraint]()
+        if wishes.require:
+            raise UsageError(
+                "--require asks for words in an answer; a continuation cannot be made to have any"
+            )
+        if wishes.prefix:
+            constraints.append(ForcedPrefix([self._turned(tokenizer.encode(wishes.prefix))] * sentences))
+        if wishes.forbid:
+            spelled = [self._turned(ids) for word in wishes.forbid for ids in tokenizer.spellings(word)]
+            constraints.append(ForbiddenWords([spelled] * sentences))
+        if wishes.stop:
+            constraints.append(StopTexts(wishes.stop, self._decode, tokenizer.end))
+        return constraints
+
+    def _candidate(self, prompt: Sequence[int], hypothesis: Hypothesis, stops: Sequence[str]) -> Candidate:
+        text = self._after(prompt, hypothesis.tokens)
+        whole, pieces, own = (
+            cut_at(text, stops),
+            self.tokenizer.pieces(hypothesis.tokens),
+            hypothesis.token_log_probs,
+        )
+        if whole != text and hypothesis.finished:  # the end was ordered, not chosen
+            own = own[: len(pieces)]
+        elif hypothesis.finished:
+            pieces = [*pieces, END]
+        finished = hypothesis.finished or whole != text
+        return Candidate(whole, pieces, own, sum(own), hypothesis.score, finished)
+
+    # Judging
+
+    @torch.inference_mode()
+    def score(
+        self, records: Sequence[tuple[str, ...]], first_line: int = 1, truncate: bool = False
+    ) -> list[Scored]:
+        """log p(text), token by token, each text by itself."""
+        scored = []
+        for record in records:
+            ids = self._turned(self.tokenizer.encode(record[0]))
+            values = self._log_probs([self.tokenizer.end, *ids, self.tokenizer.end])
+            pieces = [*self.tokenizer.pieces(ids), END]
+            if self.spec.backwards:
+                pieces, values = [*pieces[-2::-1], END], torch.cat((values[:-1].flip(0), values[-1:]))
+            scored.append(Scored("", record[0], pieces, values.tolist()))
+        return scored
+
+    @torch.inference_mode()
+    def evaluate(self, records: Sequence[tuple[str, ...]], metric: str | None = None) -> Evaluation:
+        """Perplexity per token and per word, bits per character, of the documents one after another."""
+        if metric is not None:
+            raise UsageError(f"--metric {metric}: a language model is judged by its perplexity")
+        texts = [record[0] for record in records]
+        end, stream = self.tokenizer.end, list[int]()
+        for ids in self.tokenizer.encode_many(texts):
+            stream += [*ids, end]
+        cost = -float(self._log_probs([end, *self._turned(stream[:-1]), end]).double().sum())
+        # The end of a document counts as a word and as a character: it had to be foreseen as well.
+        words = sum(len(text.split()) + 1 for text in texts)
+        characters = sum(len(text) + 1 for text in texts)
+        scores = {
+            "perplexity": _exp(cost / len(stream)),
+            "word_perplexity": _exp(cost / words),
+            "bits_per_character": cost / characters / math.log(2),
+        }
+        context = "carried" if self.spec.carries else f"{self.spec.context}-{self._window - 1}"
+        signature = f"perplexity|tokens:{len(stream)}|words:{words}|characters:{characters}|context:{context}"
+        return Evaluation(scores, f"{signature}|ends:counted", len(texts))
+
+    @property
+    def _window(self) -> int:
+        return min(self.spec.window, self.model.longest or self.spec.window)
+
+    def _log_probs(self, stream: Sequence[int]) -> Tensor:
+        """Of every token but the first, given all before it, or as many as a window holds."""
+        ids = torch.tensor(stream, device=self.device)
+        return self._carried(ids) if self.spec.carries else self._windowed(ids)
+
+    def _carried(self, ids: Int[Tensor, "time"]) -> Tensor:
+        """In a few lanes side by side, each warmed up on what comes before it."""
+        total = len(ids) - 1
+        lanes = _LANES if total >= 2 * _LANES * _WARM_UP else 1
+        lane = -(-total // lanes)
+        found = torch.zeros(lanes, lane, device=self.device)
+        starts = [number * lane for number in range(lanes)]
+        state: State = self.model.start(lanes)
+        # Warm up all lanes together; the first has nothing before it and reads padding.
+        if lanes > 1:
+            before = [ids[max(0, begin - _WARM_UP) : begin] for begin in starts]
+            _, state = self.model.read(self._side_by_side(before), state)
+        for begin, end in pairwise([*range(0, lane, self.spec.window), lane]):
+            stops = [min(start + end, total) for start in starts]
+            given = self._side_by_side(
+                [ids[start + begin : stop] for start, stop in zip(starts, stops, strict=True)]
+            )
+            x, state = self.model.read(given, state)
+            wanted = [ids[start + begin + 1 : stop + 1] for start, stop in zip(starts, stops, strict=True)]
+            values = self._chosen(x, self._side_by_side(wanted))
+            found[:, begin : begin + values.shape[1]] = values
+        return found.flatten()[:total].cpu()
+
+    def _windowed(self, ids: Int[Tensor, "time"]) -> Tensor:
+        """Overlapping windows; each judges only what the one before it did not."""
+        total, window = len(ids) - 1, self._window
+        fresh = max(1, window - self.spec.context)
+        begins = [0, *range(fresh, total - window + fresh + 1, fresh)] if total > window else [0]
+        found, done = torch.zeros(total), 0
+        for some in range(0, len(begins), _TOGETHER):
+            group = begins[some : some + _TOGETHER]
+            ends = [min(begin + window, total) for begin in group]
+            given = [ids[begin:end] for begin, end in zip(group, ends, strict=True)]
+            wanted = [ids[begin + 1 : end + 1] for begin, end in zip(group, ends, strict=True)]
+            x, _ = self.model.read(self._side_by_side(given), self.model.start(len(group)))
+            values = self._chosen(x, self._side_by_side(wanted)).cpu()
+            for begin, end, row in zip(group, ends, values, strict=True):
+                found[done:end] = row[done - begin : end - begin]
+                done = end
+        return found
+
+    def _side_by_side(self, rows: Sequence[Int[Tensor, "_"]]) -> Tokens:
+        return Tokens.pad([row.cpu().numpy() for row in rows], self.tokenizer.pad).to(self.device)
+
+    def _chosen(self, x: Tensor, wanted: Tokens) -> Tensor:
+        """Log-probabilities of what was wanted, a few rows at a time: a vocabulary is wide."""
+        found = []
+        for row in range(len(x)):
+            log_probs = self.model.predict(x[row]).float().log_softmax(-1)
+            found.append(log_probs.gather(-1, wanted.ids[row, :, None])[:, 0])
+        return torch.stack(found)
+
+    # Looking
+
+    def written(self, source: str, target: str | None = None) -> Written:
+        prompt = self._prompt(source, 1, truncate=True)
+        if target is None:
+            target = self.answer([source], truncate=True)[0].text
+        more = self._turned(self.tokenizer.encode(target)) if target else []
+        ids = [*prompt, *more][: self.model.longest]
+        return Written(lambda: self.model.start(1), [], ids, self.tokenizer.pieces(ids[1:]))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return self.tokenizer.pieces(ids)
+
+    def _after(self, prompt: Sequence[int], ids: Sequence[int]) -> str:
+        """What the tokens add to the prompt, the space between them included."""
+        if self.spec.backwards:
+            return self._decode([*prompt, *ids]).removesuffix(self._decode(prompt))
+        return self._decode([*prompt, *ids]).removeprefix(self._decode(prompt))
+
+    def _decode(self, ids: Sequence[int]) -> str:
+        return self.tokenizer.decode(self._turned(list(ids)))
+
+    def _turned(self, ids: list[int]) -> list[int]:
+        return ids[::-1] if self.spec.backwards else ids
+
+
+class _EnoughError(Exception):
+    """Nobody listens any more."""
+
+
+def _overlap(text: str, stop: str) -> int:
+    """How much of the end of ``text`` may be the beginning of ``stop``."""
+    return next((n for n in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:n])), 0)
+
+
+def _exp(value: float) -> float:
+    return math.exp(min(value, 700.0))

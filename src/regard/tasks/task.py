@@ -1,0 +1,152 @@
+"""The family of tasks: what a trained model is asked to do, lines in, answers out."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar, NamedTuple, TypeVar
+
+import torch
+from torch import nn
+
+from regard.core.spec import Plain, Spec
+from regard.core.state import State
+from regard.data.tokenizers import Tokenizer
+from regard.search.search import SearchSpec
+from regard.tasks.answers import Answer, Scored
+
+Item = TypeVar("Item")
+WINDOW = 2048
+"""Lines that are sorted by length and answered together."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a person asks of every answer, in words."""
+
+    prefix: str = ""
+    """How it must begin."""
+    forbid: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+    stop: tuple[str, ...] = ()
+    """Where one of these is written, the answer ends before it."""
+
+
+NO_WISHES = Wishes()
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores by name, the most important one first."""
+
+    scores: dict[str, float]
+    signature: str
+    examples: int
+
+    @property
+    def metric(self) -> str:
+        return next(iter(self.scores))
+
+    @property
+    def value(self) -> float:
+        return self.scores[self.metric]
+
+    def to_dict(self) -> dict[str, Plain]:
+        return {
+            "metric": self.metric,
+            "value": self.value,
+            "scores": dict[str, Plain](self.scores),
+            "signature": self.signature,
+            "examples": self.examples,
+        }
+
+
+class Written(NamedTuple):
+    """Everything needed to see a model write one answer again."""
+
+    start: Callable[[], State]
+    """Reads what is to be answered; gives the state before the first token."""
+    read: list[str]
+    """Pieces of what was read; empty where nothing is read first."""
+    ids: list[int]
+    """A first token, those that were written, and the end unless it was cut off."""
+    pieces: list[str]
+    """Of what was written, without first and last."""
+
+
+class Task(ABC):
+    """A model ready to answer. Nothing of a request is kept between calls."""
+
+    @abstractmethod
+    def answer(
+        self,
+        texts: Sequence[str],
+        wishes: Wishes = NO_WISHES,
+        first_line: int = 1,
+        truncate: bool = False,
+        keep: bool = False,
+    ) -> list[Answer]:
+        """One answer per text. ``first_line`` is where the texts begin in the whole input."""
+
+    @abstractmethod
+    def score(
+        self, records: Sequence[tuple[str, ...]], first_line: int = 1, truncate: bool = False
+    ) -> list[Scored]:
+        """How probable given texts are, token by token."""
+
+    @abstractmethod
+    def evaluate(self, records: Sequence[tuple[str, ...]], metric: str | None = None) -> Evaluation:
+        """How good the model is on these examples."""
+
+    @abstractmethod
+    def written(self, source: str, target: str | None = None) -> Written:
+        """How ``target``, or the model's own answer, is written."""
+
+    @abstractmethod
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """What tokens of an answer look like."""
+
+    def pieces_of(self, text: str, wishes: Wishes = NO_WISHES) -> Iterator[str]:
+        """The answer to one text, bit by bit where it can be shown before it is complete."""
+        yield self.answer([text], wishes)[0].text
+
+    def shown(self, source: str, answer: str) -> str:
+        """An answer as a person wants to read it."""
+        return answer
+
+    def stream(
+        self,
+        texts: Iterable[str],
+        wishes: Wishes = NO_WISHES,
+        truncate: bool = False,
+        keep: bool = False,
+        window: int = WINDOW,
+    ) -> Iterator[Answer]:
+        """Answers in order, in memory that does not grow with the input."""
+        line = 1
+        for some in windows(texts, window):
+            yield from self.answer(some, wishes, line, truncate, keep)
+            line += len(some)
+
+
+class TaskSpec(Spec):
+    kinds: ClassVar[dict[str, str]] = {
+        "transduction": "regard.tasks.transduction:TransductionSpec",
+        "continuation": "regard.tasks.continuation:ContinuationSpec",
+    }
+    unsaid: ClassVar[str | None] = "transduction"
+
+    def build(
+        self,
+        model: nn.Module,
+        tokenizers: Mapping[str, Tokenizer],
+        search: SearchSpec,
+        device: torch.device,
+    ) -> Task:
+        raise NotImplementedError
+
+
+def windows(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    iterator = iter(items)
+    while some := list(islice(iterator, size)):
+        yield some
