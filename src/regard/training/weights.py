@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import safetensors.torch
-import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
@@ -45,7 +44,11 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def load_all(model: nn.Module, stored: Mapping[str, Tensor], where: Path) -> None:
-    """Copy ``stored`` into the model; names and shapes must be exactly the model's."""
+    """Copy ``stored`` into the model; names and shapes must be exactly the model's.
+
+    An empty tensor has no shape yet: a module whose sizes only the data know (counts of n-grams) takes the
+    stored ones in its ``load_state_dict`` hook.
+    """
     own = named_weights(model)
     problems = []
     if missing := [name for name in own if name not in stored]:
@@ -60,7 +63,7 @@ def load_all(model: nn.Module, stored: Mapping[str, Tensor], where: Path) -> Non
         problems.append(f"of another shape: {_shorten(differing)}")
     if problems:
         raise RunError(f"{where}: its weights are not those of this model; " + "; ".join(problems))
-    _copy(own, stored)
+    _copy(model, stored, list(own))
 
 
 class Transfer(NamedTuple):
@@ -82,20 +85,20 @@ def load_matching(model: nn.Module, stored: Mapping[str, Tensor], where: Path) -
             f"{where}: none of its {len(stored)} weights has a name and shape of this model; "
             f"it holds {_shorten(list(stored), 4)}; the model has {_shorten(list(own), 4)}"
         )
-    _copy({name: own[name] for name in taken}, stored)
+    _copy(model, stored, taken)
     return Transfer(
         taken, [name for name in own if name not in taken], [name for name in stored if name not in taken]
     )
 
 
-def _copy(own: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> None:
-    with torch.no_grad():
-        for name, tensor in own.items():
-            tensor.copy_(stored[name])
+def _copy(model: nn.Module, stored: Mapping[str, Tensor], names: list[str]) -> None:
+    # Not strict: of tied weights only the first name is stored.
+    model.load_state_dict({name: stored[name] for name in names}, strict=False)
 
 
-def _alike(a: Tensor, b: Tensor) -> bool:
-    return a.shape == b.shape and a.dtype.is_floating_point == b.dtype.is_floating_point
+def _alike(stored: Tensor, own: Tensor) -> bool:
+    same_shape = stored.shape == own.shape or own.numel() == 0
+    return same_shape and stored.dtype.is_floating_point == own.dtype.is_floating_point
 
 
 def _shape(tensor: Tensor) -> str:
