@@ -12,6 +12,7 @@ class ModelSpec(Spec):
     kinds: ClassVar[dict[str, str]] = {
         "sequence_to_sequence": "regard.models.sequence_to_sequence:SequenceToSequenceSpec",
         "language_model": "regard.models.language_model:LanguageModelSpec",
+        "ngram": "regard.models.ngram:NgramSpec",
     }
 
     def build(self, sizes: Mapping[str, int]) -> nn.Module:
