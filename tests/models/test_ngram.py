@@ -1,7 +1,7 @@
 """The n-gram model: by hand, against dictionaries, through the laws of decoders and through every search."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -293,6 +293,73 @@ def test_weights_of_another_vocabulary_or_order_are_refused() -> None:
         load_all(NgramSpec(order=3).build({"text": 12}), stored, Path("run"))
     with pytest.raises(RunError, match=r"missing: following\.2\.keys"):
         load_all(NgramSpec(order=4).build({"text": VOCABULARY}), stored, Path("run"))
+
+
+# Read by others.
+
+
+def read_arpa(lines: Iterable[str]) -> dict[tuple[str, ...], tuple[float, float]]:
+    """log₁₀ p and log₁₀ weight of every n-gram; counts in the head must be right."""
+    found: dict[tuple[str, ...], tuple[float, float]] = {}
+    announced: dict[int, int] = {}
+    for line in "\n".join(lines).split("\n"):
+        if line.startswith("ngram "):
+            order, number = line.removeprefix("ngram ").split("=")
+            announced[int(order)] = int(number)
+        elif line and not line.startswith("\\"):
+            score, text, *weight = line.split("\t")
+            found[tuple(text.split())] = (float(score), float(weight[0]) if weight else 0.0)
+    assert announced == {n: sum(len(gram) == n for gram in found) for n in announced}
+    return found
+
+
+def backed_off(entries: dict[tuple[str, ...], tuple[float, float]], gram: tuple[str, ...]) -> float:
+    """As the format is read: log₁₀ p(w | h) as written, or weight(h) · p(w | h′)."""
+    if gram in entries:
+        return entries[gram][0]
+    return entries.get(gram[:-1], (0.0, 0.0))[1] + backed_off(entries, gram[1:])
+
+
+NAMES = ["<pad>", "<unk>", "<s>", "</s>", *(f"w{i}" for i in range(4, VOCABULARY))]
+
+
+@every_order
+@pytest.mark.parametrize("smoothing", [MaximumLikelihoodSpec(), KneserNeySpec()], ids=lambda s: s.kind())
+def test_an_arpa_file_says_the_same(order: int, smoothing: SmoothingSpec) -> None:
+    model = text_model(order, smoothing)
+    entries = read_arpa(model.arpa_lines(NAMES))
+    ids = torch.cat((torch.full((5, 1), BEGIN), some_tokens(5, 6)), dim=1)
+    got = read(model, ids).exp()
+    for row, line in enumerate(ids.tolist()):
+        words = [NAMES[BEGIN if token == END else token] for token in line]
+        for time in range(len(line)):
+            h = tuple(words[max(0, time - order + 2) : time + 1]) if order > 1 else ()
+            for w in (UNKNOWN, *range(END, VOCABULARY)):
+                assert float(got[row, time, w]) == pytest.approx(
+                    10 ** backed_off(entries, (*h, NAMES[w])), rel=1e-5, abs=1e-12
+                )
+
+
+def test_kenlm_scores_what_the_model_scores(tmp_path: Path) -> None:
+    kenlm = pytest.importorskip("kenlm")
+    model, path = text_model(4, KneserNeySpec()), tmp_path / "model.arpa"
+    path.write_text("\n".join(model.arpa_lines(NAMES)) + "\n")
+    theirs = kenlm.Model(str(path))
+    for seed in range(20):
+        words = some_tokens(1, 9, seed)[0]
+        words[words == END] = 4
+        ids = torch.cat((torch.tensor([BEGIN]), words, torch.tensor([END])))
+        x, _ = model.read(Tokens.whole(ids[None, :-1]), model.start(1))
+        ours = model.log_probs_of(x[0], ids[1:]) / math.log(10)
+        scores = [score for score, _, _ in theirs.full_scores(" ".join(NAMES[w] for w in words.tolist()))]
+        assert ours.tolist() == pytest.approx(scores, abs=1e-5)
+
+
+def test_arpa_files_that_cannot_be() -> None:
+    with pytest.raises(UsageError, match="cannot say add-k"):
+        text_model(2, AddSpec(k=0.3)).arpa_lines(NAMES)
+    with pytest.raises(UsageError, match="3 names for a vocabulary of 11"):
+        text_model(2, KneserNeySpec()).arpa_lines(NAMES[:3])
 
 
 # What cannot be.

@@ -4,7 +4,7 @@ It keeps the contract of a decoder, so it generates, scores and is searched as t
 position is represented by is its context: the tokens before it, with ``NOTHING`` where none has been read.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from regard.core.errors import UsageError
 from regard.core.sequences import Tokens
 from regard.models.model import ModelSpec
+from regard.parts import arpa
 from regard.parts.ngram_counts import count_ngrams
 from regard.parts.smoothing import KneserNeySpec, Level, SmoothingSpec
 
@@ -113,6 +114,17 @@ class Ngram(nn.Module):
         x, state = self.read(Tokens.whole(tokens[:, None]), state)
         return self.predict(x[:, -1]), state
 
+    def arpa_lines(self, names: Sequence[str]) -> Iterator[str]:
+        """The model as other n-gram toolkits read it, line by line; ``names`` of all tokens by id."""
+        tables = [cast(Following, table) for table in self.following]
+        if any(bool(table.floors.any()) for table in tables):
+            raise UsageError("an ARPA file cannot say add-k smoothing: it knows no share of every word")
+        if len(names) != self.vocabulary:
+            raise UsageError(f"{len(names)} names for a vocabulary of {self.vocabulary}")
+        names = ["<pad>", "<unk>", "<s>", "</s>", *names[END + 1 :]]
+        written = [arpa.Table(*(_array(t) for t in (one.keys, one.parts, one.weights))) for one in tables]
+        return arpa.arpa_lines(names, _array(self._words_alone), written, PADDING)
+
     @property
     def _words_alone(self) -> Float[Tensor, "vocabulary"]:
         if not bool(self.words.any()):
@@ -160,8 +172,9 @@ class Following(nn.Module):
         """Where context and word stand together; ``NOTHING`` where they were not seen."""
         wanted = contexts * self.vocabulary + words
         place = torch.searchsorted(self.keys, wanted)
-        there = (place < len(self.keys)) & (contexts != NOTHING) & (words != NOTHING)
-        there = there & (_taken(self.keys, place, there, NOTHING) == wanted)
+        # A context that is nothing makes a negative key, and none of the table's is.
+        inside = place < len(self.keys)
+        there = inside & (_taken(self.keys, place, inside, NOTHING) == wanted)
         return torch.where(there, place, NOTHING)
 
     def one_word(
@@ -214,6 +227,12 @@ def _taken(
     found = torch.full_like(places, otherwise, dtype=table.dtype)
     found[there] = table[places[there]]
     return found
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    exact = tensor.double() if tensor.is_floating_point() else tensor
+    array: np.ndarray = exact.cpu().numpy()
+    return array
 
 
 def _take_stored_sizes(module: nn.Module, stored: Mapping[str, Tensor], prefix: str, *rest: Any) -> None:
