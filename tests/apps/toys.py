@@ -18,8 +18,15 @@ SMALL = {
     "window": 12,
     "context": 6,
     "rows": 8,
+    "radius": 20,
 }
 
+_STEPS = (
+    "training.schedule.warmup=10",
+    "training.validation.every=10",
+    "training.checkpoints.steps=5",
+)
+_PEAKS = {("source", "target"): 0.005, ("text",): 0.02}
 _DATA = {
     ("source", "target"): (
         "data.source={unit: character, size: 100}",
@@ -30,7 +37,6 @@ _DATA = {
     ("text",): (
         "data.tokenizer={unit: character, size: 100}",
         "search.longest_extra=15",
-        "training.schedule.peak=0.02",
     ),
 }
 
@@ -38,16 +44,9 @@ _DATA = {
 def toy(name: str, *settings: str) -> SystemSpec:
     """The recipe with every size made small; dropout stays, so that randomness is tested too."""
     small = SystemSpec.from_dict(_shrink(recipe(name).to_dict()))
-    return small.override(
-        [
-            "training.schedule.warmup=10",
-            "training.schedule.peak=0.005",
-            "training.validation.every=10",
-            "training.checkpoints.steps=5",
-            *_DATA[small.data.fields],
-            *settings,
-        ]
-    )
+    peak = f"training.schedule.peak={_PEAKS[small.data.fields]}"
+    learning = (*_STEPS, peak) if small.training.kind() == "gradient" else ()
+    return small.override([*learning, *_DATA[small.data.fields], *settings])
 
 
 def _shrink(value: Any) -> Any:

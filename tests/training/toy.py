@@ -15,9 +15,10 @@ from regard.core.spec import Spec
 from regard.core.state import State
 from regard.objectives.objective import Objective, Outcome, Progress
 from regard.training.events import Watcher
-from regard.training.loop import TrainingResult, train
+from regard.training.loop import train
 from regard.training.optimisation import AdamW
 from regard.training.plan import AveragingSpec, CheckpointSpec, TrainingSpec, ValidationSpec
+from regard.training.result import TrainingResult
 from regard.training.run_folder import RunFolder
 from regard.training.schedules import InverseSqrt
 from regard.training.signals import StopSignal

@@ -6,7 +6,7 @@ from regard.apps.session import Run
 from regard.data.data import PreparedData
 from regard.inspection.report import report_page
 from regard.training.durable import replace_file
-from regard.training.loop import TrainingResult
+from regard.training.result import TrainingResult
 from regard.training.run_folder import RunFolder
 
 SAMPLES = 40

@@ -19,8 +19,7 @@ from regard.recipes.system import SystemSpec
 from regard.search.greedy import GreedySpec
 from regard.training.evaluation import Validation
 from regard.training.events import Watcher
-from regard.training.loop import TrainingResult
-from regard.training.loop import train as run_loop
+from regard.training.result import TrainingResult
 from regard.training.run_folder import RunFolder, load_weights
 from regard.training.stepping import set_random
 from regard.training.weights import Transfer
@@ -88,17 +87,8 @@ def train(
     listener.on_model(sum(p.numel() for p in model.parameters()), transfer)
     run = Run(folder_path, spec, model, prepared.tokenizers, chosen)
     validation = validation_of(run, prepared)
-    result = run_loop(
-        model,
-        spec.objective.build(),
-        prepared,
-        validation,
-        spec.training,
-        folder,
-        seed,
-        watchers,
-        chosen,
-        prefetch=prefetch,
+    result = spec.training.learn(
+        model, spec.objective.build(), prepared, validation, folder, seed, watchers, chosen, prefetch
     )
     model.eval()
     write_report(run, result, prepared, folder)

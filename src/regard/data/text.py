@@ -180,6 +180,11 @@ class PreparedText:
             raise DataError("there is no text to validate on: give --valid, or more text")
         return in_order(self._judged, self.spec.window, self.spec.rows, self.spec.order == "running")
 
+    def documents(self) -> tuple[np.ndarray, np.ndarray]:
+        """All documents end to end, and where each begins, for models that count them."""
+        values = self.stream[1:]
+        return values, np.concatenate(([0], np.flatnonzero(values == Tokenizer.end) + 1))
+
     def examples(self, most: int) -> list[tuple[str, str]]:
         """Beginnings of validation documents, and how they go on."""
         found: list[tuple[str, str]] = []

@@ -23,6 +23,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, TypeAlias, cast
 
 import torch
@@ -159,7 +160,7 @@ def trace_writing(model: nn.Module, written: Written) -> Trace:
     """
     rows = _named(written.pieces, len(written.ids) - 1)
     reader = cast(Reader, model)
-    device = next(model.parameters()).device
+    device = next(chain(model.parameters(), model.buffers())).device
     ids = torch.tensor([written.ids], dtype=torch.long, device=device)
     with torch.no_grad(), _at_rest(model):
         with Tape(model) as reading:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -9,6 +10,8 @@ from regard.core.sequences import Tokens
 from regard.core.state import State
 from regard.models.decoder import DecoderSpec
 from regard.models.model import ModelSpec
+
+_AT_ONCE = 1024
 
 
 class LanguageModelSpec(ModelSpec):
@@ -44,6 +47,16 @@ class LanguageModel(nn.Module):
         self, x: Float[Tensor, "rows width"], wanted: Int[Tensor, "rows"], smoothing: float
     ) -> Float[Tensor, ""]:
         return self.decoder.cost(x, wanted, smoothing)
+
+    def log_probs_of(
+        self, x: Float[Tensor, "rows width"], wanted: Int[Tensor, "rows"]
+    ) -> Float[Tensor, "rows"]:
+        """Of the tokens that were wanted, some rows at a time: a vocabulary is wide."""
+        found = [
+            self.predict(some).float().log_softmax(-1).gather(-1, targets[:, None])[:, 0]
+            for some, targets in zip(torch.split(x, _AT_ONCE), torch.split(wanted, _AT_ONCE), strict=True)
+        ]
+        return torch.cat(found)
 
     def step(
         self, tokens: Int[Tensor, "rows"], state: State

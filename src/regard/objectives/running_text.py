@@ -66,7 +66,9 @@ class RunningText(Objective):
         x, state = reader.read(batch.given, state)
         targets = batch.wanted.flatten()
         loss = reader.cost(x.flatten(0, 1), targets, self.smoothing)
-        return Outcome(loss + self._calm(x, len(targets)), len(targets), {}, detach(state))
+        if self.small or self.slow:
+            loss = loss + self._calm(x) * len(targets)
+        return Outcome(loss, len(targets), {}, detach(state))
 
     def form_of_carried(self, model: nn.Module) -> State:
         reader = cast(TextReader, model)
@@ -75,11 +77,7 @@ class RunningText(Objective):
             one = Tokens.whole(torch.zeros(1, 1, dtype=torch.long, device=device))
             return reader.read(one, reader.start(1))[1]
 
-    def _calm(self, x: Float[Tensor, "batch time width"], count: int) -> Tensor | float:
-        """Means over outputs, made sums over predictions like everything else a batch costs."""
-        if not self.small and not self.slow:
-            return 0.0
-        calm = self.small * x.square().mean()
-        if x.shape[1] > 1:
-            calm = calm + self.slow * (x[:, 1:] - x[:, :-1]).square().mean()
-        return calm * count
+    def _calm(self, x: Float[Tensor, "batch time width"]) -> Tensor:
+        """α mean(h²) + β mean((h_t − h_{t−1})²)."""
+        steps = x[:, 1:] - x[:, :-1] if x.shape[1] > 1 else torch.zeros_like(x)
+        return self.small * x.square().mean() + self.slow * steps.square().mean()

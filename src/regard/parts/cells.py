@@ -14,8 +14,10 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from regard.core.errors import UsageError
 from regard.core.spec import Spec
 from regard.core.state import State, map_tensors
+from regard.parts.dropout import dropout
 
 
 class Cell(nn.Module, ABC):
@@ -114,10 +116,15 @@ class Elman(FusedCell):
 
 
 class LongShortTerm(FusedCell):
-    """i, f, o = σ(…), c = f c + i tanh(…), h = o tanh(c) (Hochreiter and Schmidhuber 1997; Gers 2000)."""
+    """i, f, o = σ(…), c = f c + i tanh(…), h = o tanh(c) (Hochreiter and Schmidhuber 1997; Gers 2000).
 
-    def __init__(self, input_width: int, width: int) -> None:
+    With ``weight_dropout``, every run switches off another share of the recurrent weights, for all times and
+    rows alike (Merity et al. 2017 §2).
+    """
+
+    def __init__(self, input_width: int, width: int, weight_dropout: float = 0.0) -> None:
         super().__init__(nn.LSTM(input_width, width, batch_first=True), tensors=2)
+        self.weight_dropout = weight_dropout
         # A forget gate that is open at first lets gradients through (Jozefowicz et al. 2015).
         with torch.no_grad():
             self.weights[2][width : 2 * width] = 1.0
@@ -128,6 +135,22 @@ class LongShortTerm(FusedCell):
         i, f, g, o = gates.chunk(4, dim=-1)
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
         return o.sigmoid() * c.tanh(), c
+
+    def run(
+        self,
+        x: Float[Tensor, "batch time input"],
+        state: State,
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> tuple[Float[Tensor, "batch time width"], State]:
+        if not self.training or not self.weight_dropout or not x.shape[1]:
+            return super().run(x, state, real)
+        if real is not None and not bool(real.all()):
+            raise UsageError("weight dropout is for text without padding (data.kind=text)")
+        of_inputs, of_state, *biases = self.weights
+        weights = [of_inputs, dropout(of_state, self.weight_dropout), *biases]
+        first = tuple(tensor[None].contiguous() for tensor in state)
+        y, *after = torch.lstm(x, first, weights, True, 1, 0.0, True, False, True)
+        return y, tuple(tensor[0] for tensor in after)
 
 
 class Gated(FusedCell):
@@ -191,8 +214,11 @@ class ElmanSpec(CellSpec):
 
 
 class LongShortTermSpec(CellSpec):
+    weight_dropout: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the recurrent weights that is switched off in training, anew for every batch."""
+
     def build(self, input_width: int) -> Cell:
-        return LongShortTerm(input_width, self.width)
+        return LongShortTerm(input_width, self.width, self.weight_dropout)
 
 
 class GatedSpec(CellSpec):

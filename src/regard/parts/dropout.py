@@ -64,3 +64,17 @@ class Dropout(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.share}"
+
+
+class LockedDropout(Dropout):
+    """The same values are switched off at all times of a row (Gal and Ghahramani 2016)."""
+
+    def forward(self, x: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch time width"]:
+        if not self.training or self.share == 0.0:
+            return x
+        return x * dropout(torch.ones_like(x[:, :1]), self.share)
+
+
+def without_some(table: Float[Tensor, "words width"], share: float) -> Float[Tensor, "words width"]:
+    """A table of words some of which are switched off whole (Gal and Ghahramani 2016 §4.2)."""
+    return table * dropout(torch.ones_like(table[:, :1]), share)

@@ -7,7 +7,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from regard.core.spec import Spec
-from regard.parts.dropout import Dropout
+from regard.parts.dropout import Dropout, LockedDropout, without_some
 from regard.parts.norms import NormSpec
 from regard.parts.positions import NoPositionSpec, PositionSpec
 
@@ -21,6 +21,10 @@ class EmbeddingSpec(Spec):
     """Kinds of segment (BERT's sentence A and B); 0 for none."""
     norm: NormSpec | None = None
     dropout: float = Field(default=0.0, ge=0, lt=1)
+    locked: bool = False
+    """Switch off the same values at all times (Gal and Ghahramani 2016)."""
+    forgets: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the words whose vectors are switched off whole, wherever they stand in a batch."""
 
     def build(self, vocabulary: int) -> "Embedding":
         return Embedding(self, vocabulary)
@@ -37,7 +41,8 @@ class Embedding(nn.Module):
         self.longest = self.positions.longest if self.positions is not None else None
         self.segments = nn.Embedding(spec.segments, spec.width) if spec.segments else None
         self.norm = spec.norm.build(spec.width) if spec.norm else None
-        self.dropout = Dropout(spec.dropout)
+        self.dropout = LockedDropout(spec.dropout) if spec.locked else Dropout(spec.dropout)
+        self.forgets = spec.forgets
 
     def forward(
         self,
@@ -45,7 +50,10 @@ class Embedding(nn.Module):
         position: Int[Tensor, "batch time"],
         segment: Int[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
-        x: Tensor = self.tokens(ids) * self.factor
+        table = self.tokens.weight
+        if self.training and self.forgets:
+            table = without_some(table, self.forgets)
+        x = nn.functional.embedding(ids, table) * self.factor
         if self.positions is not None:
             x = x + self.positions(position)
         if self.segments is not None and segment is not None:

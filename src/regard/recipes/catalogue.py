@@ -51,6 +51,11 @@ RECIPES: dict[str, Entry] = {
         "the original size: 6+6 layers, 512 wide, 8 heads",
         "Vaswani et al. 2017",
     ),
+    "ngram": Entry(
+        "regard.recipes.counted_text:ngram",
+        "counts of up to five words in a row, interpolated modified Kneser-Ney smoothing",
+        "Chen and Goodman 1998",
+    ),
     "char_lm": Entry(
         "regard.recipes.recurrent_text:char_lm",
         "an LSTM that reads and writes text character by character",
@@ -60,6 +65,11 @@ RECIPES: dict[str, Entry] = {
         "regard.recipes.recurrent_text:rnn_lm",
         "an LSTM language model over words, two layers of 200, dropout between them",
         "Zaremba et al. 2014",
+    ),
+    "awd_lstm": Entry(
+        "regard.recipes.recurrent_text:awd_lstm",
+        "an LSTM language model with dropped weights, locked dropout and averaged weights",
+        "Merity et al. 2017",
     ),
     "gpt_tiny": Entry(
         "regard.recipes.gpt:gpt_tiny",
@@ -80,6 +90,11 @@ RECIPES: dict[str, Entry] = {
         "regard.recipes.gpt:gpt2_small",
         "the second one's smallest size: 12 layers, 768 wide, pre-norm, 1,024 positions",
         "Radford et al. 2019",
+    ),
+    "transformer_xl": Entry(
+        "regard.recipes.transformer_xl:transformer_xl",
+        "a Transformer language model that looks back beyond its window, by distance",
+        "Dai et al. 2019",
     ),
 }
 

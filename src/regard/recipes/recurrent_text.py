@@ -1,17 +1,20 @@
-"""Recurrent language models: over characters (Karpathy 2015) and over words (Zaremba et al. 2014)."""
+"""Recurrent language models: over characters (Karpathy 2015), over words (Zaremba et al. 2014), and with
+everything switched off at random that can be (AWD-LSTM, Merity et al. 2017).
+"""
 
 from regard.data.text import TextSpec
 from regard.data.tokenizers import TokenizerSpec
 from regard.mixers.recurrent import RecurrentSpec
 from regard.models.decoder import DecoderSpec
 from regard.models.language_model import LanguageModelSpec
+from regard.objectives.running_text import RunningTextSpec
 from regard.parts.cells import CellSpec, LongShortTermSpec
 from regard.parts.embeddings import EmbeddingSpec
 from regard.recipes.running_text import running_text
 from regard.recipes.system import SystemSpec
 from regard.stacks.join import PlainSpec
 from regard.stacks.stack import BlockSpec, StackSpec
-from regard.training.optimisation import Adam
+from regard.training.optimisation import Adam, AdamW
 
 
 def char_lm() -> SystemSpec:
@@ -32,6 +35,39 @@ def rnn_lm() -> SystemSpec:
     )
     model = recurrent_model(LongShortTermSpec(width=200), layers=2, embedding=200, dropout=0.4, tied=True)
     return running_text(data, model, Adam(), peak=5e-3, warmup=200, clip=0.5)
+
+
+def awd_lstm() -> SystemSpec:
+    """Three layers, the last as wide as the embedding, in a size for two cores.
+
+    Adam with a falling rate and a moving average of the weights stands for averaged SGD (NT-ASGD).
+    """
+    data = TextSpec(
+        tokenizer=TokenizerSpec(unit="word", size=10_000),
+        documents="line",
+        order="running",
+        window=70,
+        jitter=5.0,
+        rows=20,
+    )
+    layers = [
+        BlockSpec(
+            mixers=(RecurrentSpec(cell=LongShortTermSpec(width=width, weight_dropout=0.4)),),
+            join=PlainSpec(dropout=dropout, locked=True),
+        )
+        for width, dropout in ((400, 0.2), (400, 0.2), (300, 0.35))
+    ]
+    model = LanguageModelSpec(
+        decoder=DecoderSpec(
+            embedding=EmbeddingSpec(width=300, dropout=0.35, locked=True, forgets=0.1),
+            stack=StackSpec(blocks=tuple(layers)),
+        )
+    )
+    objective = RunningTextSpec(small=2.0, slow=1.0)
+    system = running_text(
+        data, model, AdamW(weight_decay=1e-6), peak=5e-3, warmup=200, clip=0.25, objective=objective
+    )
+    return system.override(["training.averaging.ema=0.999"])
 
 
 def recurrent_model(

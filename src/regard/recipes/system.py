@@ -8,14 +8,14 @@ from regard.search.search import SearchSpec
 from regard.tasks.task import TaskSpec
 from regard.tasks.transduction import TransductionSpec
 from regard.training.evaluation import EvaluationSpec
-from regard.training.plan import TrainingSpec
+from regard.training.learning import LearningSpec
 
 
 class SystemSpec(Spec):
     data: DataSpec
     model: ModelSpec
     objective: ObjectiveSpec
-    training: TrainingSpec
+    training: LearningSpec
     task: TaskSpec = TransductionSpec()
     search: SearchSpec
     evaluation: EvaluationSpec = EvaluationSpec()

@@ -11,7 +11,7 @@ from regard.core.errors import UsageError
 from regard.core.spec import Spec
 from regard.core.state import State
 from regard.core.tape import watching
-from regard.parts.dropout import Dropout
+from regard.parts.dropout import Dropout, LockedDropout
 from regard.parts.norms import LayerNormSpec, NormSpec
 
 
@@ -102,8 +102,14 @@ def _one_width(width: int, out: int) -> int:
 class PlainSpec(JoinSpec):
     """No residual connection."""
 
+    locked: bool = False
+    """Switch off the same values at all times (Gal and Ghahramani 2016)."""
+
     def build(self, width: int, out: int) -> Join:
-        return Join(self.dropout)
+        join = Join(self.dropout)
+        if self.locked:
+            join.dropout = LockedDropout(self.dropout)
+        return join
 
 
 class PostNormSpec(JoinSpec):

@@ -306,12 +306,8 @@ class Continuation(Task):
         return Tokens.pad([row.cpu().numpy() for row in rows], self.tokenizer.pad).to(self.device)
 
     def _chosen(self, x: Tensor, wanted: Tokens) -> Tensor:
-        """Log-probabilities of what was wanted, a few rows at a time: a vocabulary is wide."""
-        found = []
-        for row in range(len(x)):
-            log_probs = self.model.predict(x[row]).float().log_softmax(-1)
-            found.append(log_probs.gather(-1, wanted.ids[row, :, None])[:, 0])
-        return torch.stack(found)
+        """Log-probabilities of what was wanted."""
+        return self.model.log_probs_of(x.flatten(0, 1), wanted.ids.flatten()).view(wanted.ids.shape)
 
     # Looking
 

@@ -7,9 +7,9 @@ integers. So a run that was killed goes on from its last checkpoint and ends wit
 import contextlib
 import math
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple, NoReturn, TypeAlias
+from typing import NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -23,13 +23,11 @@ from regard.training.keeping import Keeper, Standing
 from regard.training.memory import keep_freed_memory
 from regard.training.optimisation import groups_of
 from regard.training.plan import TrainingSpec
+from regard.training.result import TrainingResult, Validate
 from regard.training.run_folder import RunFolder
 from regard.training.signals import Interrupted, StopNow, StopSignal
 from regard.training.stepping import Data, Placed, Prefetch, Stepper, batches_from, one_by_one, set_random
 from regard.training.weights import load_all, named_weights
-
-Validate: TypeAlias = Callable[[nn.Module], dict[str, float]]
-"""Scores of a model in evaluation mode; "loss" is always among them."""
 
 _KNOWS_ITS_SPEED = 20
 """Steps after which a run can say how long its steps take."""
@@ -37,23 +35,6 @@ _PLAN_AGAIN = 0.02
 """Share of the time given after which the number of steps is foreseen anew."""
 _VALIDATION = -1
 """Stands for a turn of a step that no batch has, where validation draws random numbers."""
-
-
-class TrainingResult(NamedTuple):
-    """How training ended; the model holds the best weights."""
-
-    step: int
-    reason: str
-    """What was used up: "steps", "minutes" or "patience"."""
-    watch: str
-    best: float
-    """The best value of ``watch``."""
-    best_step: int
-    variant: str
-    """Which weights were best: "trained", "ema" or "average"."""
-    scores: dict[str, float]
-    """All validation scores of the best weights."""
-    seconds: float
 
 
 def train(

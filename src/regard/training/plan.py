@@ -1,11 +1,21 @@
 """The spec of a training: how long, how steps are taken, what counts as better, what is kept."""
 
+from collections.abc import Sequence
+
+import torch
 from pydantic import Field, field_validator, model_validator
+from torch import nn
 
 from regard.core.spec import Spec
+from regard.objectives.objective import Objective
 from regard.tasks.metrics import higher_is_better
+from regard.training.events import Watcher
+from regard.training.learning import LearningSpec
 from regard.training.optimisation import Adam, OptimiserSpec
+from regard.training.result import TrainingResult, Validate
+from regard.training.run_folder import RunFolder
 from regard.training.schedules import InverseSqrt, ScheduleSpec
+from regard.training.stepping import Data, Prefetch
 
 
 class ValidationSpec(Spec):
@@ -43,7 +53,7 @@ class CheckpointSpec(Spec):
     """Steps between checkpoints; null: do not go by steps."""
 
 
-class TrainingSpec(Spec):
+class TrainingSpec(LearningSpec):
     """Training ends with the first of ``steps``, ``minutes`` and ``validation.patience`` that is used up."""
 
     steps: int | None = Field(default=None, ge=1)
@@ -83,6 +93,24 @@ class TrainingSpec(Spec):
     def planned_by_clock(self) -> bool:
         """The schedule must know an end that only the clock knows."""
         return self.schedule.needs_steps and self.steps is None
+
+    def learn(
+        self,
+        model: nn.Module,
+        objective: Objective,
+        data: Data,
+        validate: Validate,
+        folder: RunFolder,
+        seed: int,
+        watchers: Sequence[Watcher],
+        device: torch.device | str,
+        prefetch: Prefetch,
+    ) -> TrainingResult:
+        from regard.training.loop import train  # which is built on this spec
+
+        return train(
+            model, objective, data, validate, self, folder, seed, watchers, device, prefetch=prefetch
+        )
 
     def may_differ(self, prefix: str = "training.") -> list[str]:
         """Fields that may change when a run goes on: they decide when it ends.

@@ -1,0 +1,41 @@
+"""The family of ways to learn: by following gradients, or by counting once."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from regard.core.spec import Spec
+from regard.objectives.objective import Objective
+from regard.training.events import Watcher
+from regard.training.result import TrainingResult, Validate
+from regard.training.run_folder import RunFolder
+from regard.training.stepping import Data, Prefetch
+
+
+class LearningSpec(Spec):
+    kinds: ClassVar[dict[str, str]] = {
+        "gradient": "regard.training.plan:TrainingSpec",
+        "counting": "regard.training.counting:CountingSpec",
+    }
+    unsaid: ClassVar[str | None] = "gradient"
+
+    def learn(
+        self,
+        model: nn.Module,
+        objective: Objective,
+        data: Data,
+        validate: Validate,
+        folder: RunFolder,
+        seed: int,
+        watchers: Sequence[Watcher],
+        device: torch.device | str,
+        prefetch: Prefetch,
+    ) -> TrainingResult:
+        """Learn, or go on learning, what ``folder`` holds; leave the best weights there and in ``model``."""
+        raise NotImplementedError
+
+    def may_differ(self) -> list[str]:
+        """Fields of the whole spec that may change when a run goes on."""
+        return []
