@@ -39,6 +39,18 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change one field of the spec; may be repeated."),
 ]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …; the fastest there is by default.")]
+With = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--with",
+        help="Ask these runs too, as one with the first (an ensemble, an interpolation); one that reads "
+        "backwards fills the ___ of a text together with a forward one.",
+    ),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(help="Shares of the runs between commas, the first run's first; equal if not given."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -57,6 +69,9 @@ def train(
     settings: Settings = None,
     start_from: Annotated[
         Path | None, typer.Option("--from", help="Start from the weights and vocabulary of another run.")
+    ] = None,
+    vocabulary: Annotated[
+        Path | None, typer.Option(help="Take over the vocabulary of another run, so that both can be mixed.")
     ] = None,
     device: Device = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
@@ -77,6 +92,7 @@ def train(
         seed=seed,
         settings=settings or (),
         start_from=start_from,
+        vocabulary=vocabulary,
         device=device,
         watchers=progress(quiet),
         listener=None if quiet else Announcements(),
@@ -113,16 +129,17 @@ def run(
     require: Annotated[list[str] | None, typer.Option(help="A word every answer must contain.")] = None,
     truncate: Annotated[bool, typer.Option("--truncate", help="Cut inputs that are too long.")] = False,
     search_tree: Annotated[bool, typer.Option("--tree", help="Show the whole search.")] = False,
+    others: With = None,
+    weights: Weights = None,
     settings: Settings = None,
     device: Device = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer every line of a file, in order."""
-    from regard.apps.session import load
     from regard.data.lines import read_lines
     from regard.tasks.task import WINDOW, Wishes
 
-    loaded = load(folder, device)
+    loaded = asked_run(folder, others, weights, device)
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     sample = sample or any(value is not None for value in drawing.values())
     search = chosen_search(loaded, beam, greedy, sample, best, settings or [], drawing, tokens)
@@ -156,15 +173,16 @@ def evaluate(
     metric: Annotated[str | None, typer.Option(help="bleu, chrf, exact …; the recipe's by default.")] = None,
     beam: Annotated[int | None, typer.Option(help="Beam search with this many hypotheses.", min=1)] = None,
     greedy: Annotated[bool, typer.Option("--greedy", help="Always the most probable token.")] = False,
+    others: With = None,
+    weights: Weights = None,
     settings: Settings = None,
     device: Device = None,
     as_json: AsJson = False,
 ) -> None:
     """The task's metric on given data, with its signature."""
     from regard.apps.examples import test_records
-    from regard.apps.session import load
 
-    loaded = load(folder, device)
+    loaded = asked_run(folder, others, weights, device)
     search = chosen_search(loaded, beam, greedy, False, None, settings or [])
     evaluation = loaded.evaluate(test_records(data, loaded.spec.data), metric, search)
     if as_json:
@@ -180,14 +198,15 @@ def score(
     folder: RunDir,
     data: Data,
     truncate: Annotated[bool, typer.Option("--truncate", help="Cut inputs that are too long.")] = False,
+    others: With = None,
+    weights: Weights = None,
     device: Device = None,
     as_json: AsJson = False,
 ) -> None:
     """Log-probability of given outputs: a number a line, or token by token with --json."""
     from regard.apps.examples import test_records
-    from regard.apps.session import load
 
-    loaded = load(folder, device)
+    loaded = asked_run(folder, others, weights, device)
     for scored in loaded.score(test_records(data, loaded.spec.data), truncate):
         if as_json:
             print_json(scored.to_dict())
@@ -287,6 +306,21 @@ def demo(
     from regard.apps.demo import show
 
     show(out, steps)
+
+
+def asked_run(folder: Path, others: list[Path] | None, weights: str | None, device: str | None) -> "Run":
+    """One run, or several asked as one."""
+    from regard.apps.session import load, load_together
+
+    if not others:
+        if weights is not None:
+            raise UsageError("--weights shares the say among several runs: name the others with --with")
+        return load(folder, device)
+    try:
+        shares = None if weights is None else [float(share) for share in weights.split(",")]
+    except ValueError:
+        raise UsageError(f"--weights takes numbers between commas, got {weights!r}") from None
+    return load_together([folder, *others], shares, device)
 
 
 def asked() -> Iterator[str]:

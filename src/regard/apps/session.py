@@ -11,6 +11,7 @@ from regard.apps.devices import choose_device
 from regard.core.errors import RunError
 from regard.data.tokenizers import Tokenizer
 from regard.inspection.trace import Trace, trace_writing
+from regard.models.mixture import Mixture
 from regard.recipes.system import SystemSpec
 from regard.search.search import SearchSpec
 from regard.tasks.answers import Answer, Scored
@@ -105,6 +106,31 @@ def load(path: str | Path, device: str | None = None) -> Run:
     model = spec.model.build(sizes_of(tokenizers))
     folder.load_into(model)
     return Run(folder.path, spec, model.to(chosen).eval(), tokenizers, chosen)
+
+
+def load_together(
+    paths: Sequence[str | Path], weights: Sequence[float] | None = None, device: str | None = None
+) -> Run:
+    """Several runs with one vocabulary asked as one: an ensemble, or an interpolation with ``weights``."""
+    first, *others = runs = [load(path, device) for path in paths]
+    for other in others:
+        refuse_other_vocabulary(first, other)
+    spec = first.spec.model_copy(
+        update={"task": first.spec.task.together([other.spec.task for other in others])}
+    )
+    mixture = Mixture([run.model for run in runs], weights).to(first.device).eval()
+    return Run(first.path, spec, mixture, first.tokenizers, first.device)
+
+
+def refuse_other_vocabulary(one: Run, other: Run) -> None:
+    """Token 17 must be the same word everywhere."""
+    for field in one.tokenizers:
+        there = other.tokenizers.get(field)
+        if there is None or there.vocabulary() != one.tokenizers[field].vocabulary():
+            raise RunError(
+                f"{one.path} and {other.path} have different vocabularies for {field!r}: "
+                f"train the second with --vocabulary {one.path}"
+            )
 
 
 def sizes_of(tokenizers: Mapping[str, Tokenizer]) -> dict[str, int]:

@@ -60,15 +60,20 @@ def train(
     seed: int = 1,
     settings: Sequence[str] = (),
     start_from: str | Path | None = None,
+    vocabulary: str | Path | None = None,
     device: str | None = None,
     watchers: Sequence[Watcher] = (),
     listener: Listener | None = None,
 ) -> Trained:
-    """Train, or go on with, the run in ``out``. ``settings`` are ``key=value`` overrides of the spec."""
+    """Train, or go on with, the run in ``out``. ``settings`` are ``key=value`` overrides of the spec.
+
+    ``start_from`` is a run whose weights and vocabulary are taken over, ``vocabulary`` one of which only the
+    vocabulary is.
+    """
     spec = with_budget(system_named(system), steps, minutes).override(settings)
     refuse_impossible(spec)
     chosen, folder_path = choose_device(device), Path(out)
-    known = known_tokenizers(folder_path, start_from)
+    known = known_tokenizers(folder_path, start_from or vocabulary)
     given, given_valid = spec.data.find(data, valid)
     prepared = spec.data.prepare(given, given_valid, seed, known, cache_folder())
     listener = listener or Listener()
@@ -115,9 +120,9 @@ def with_budget(spec: SystemSpec, steps: int | None, minutes: float | None) -> S
     return spec.override([f"{key}={'null' if value is None else value}" for key, value in asked.items()])
 
 
-def known_tokenizers(out: Path, start_from: str | Path | None) -> dict[str, Tokenizer] | None:
-    """Those of the run to go on with, or of the one to start from: their vocabulary goes with the weights."""
-    path = out if RunFolder.holds_run(out) else None if start_from is None else Path(start_from)
+def known_tokenizers(out: Path, other: str | Path | None) -> dict[str, Tokenizer] | None:
+    """Those of the run to go on with, or of another whose weights or vocabulary are taken over."""
+    path = out if RunFolder.holds_run(out) else None if other is None else Path(other)
     if path is None:
         return None
     folder = RunFolder.open(path)

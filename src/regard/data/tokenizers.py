@@ -90,6 +90,10 @@ class Tokenizer:
             return list(spans)
         return [_trimmed(text, start, end) for start, end in spans]
 
+    def vocabulary(self) -> dict[str, int]:
+        """Every piece and its id."""
+        return dict(self._inner.get_vocab())
+
     def merges(self) -> list[tuple[str, str]]:
         """The pairs that are merged, in the order in which they were learned; none for other units."""
         if self.spec.unit not in MERGING:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Tokens
-from regard.core.state import State
+from regard.core.state import State, map_tensors
 from regard.data.tokenizers import Tokenizer
 from regard.search.constraints import Constraint, ForbiddenWords, ForcedPrefix
 from regard.search.hypotheses import Hypothesis
@@ -23,6 +23,7 @@ from regard.search.kept import Kept
 from regard.search.listening import Listening, StopTexts, cut_at
 from regard.search.search import SearchSpec
 from regard.tasks.answers import END, Answer, Candidate, Scored
+from regard.tasks.blanks import BlanksSpec
 from regard.tasks.task import NO_WISHES, Evaluation, Task, TaskSpec, Wishes, Written
 from regard.tasks.windows import Sliding, TextModel
 
@@ -51,6 +52,24 @@ class ContinuationSpec(TaskSpec):
         device: torch.device,
     ) -> "Continuation":
         return Continuation(cast(TextModel, model), tokenizers["text"], search, device, self)
+
+    def together(self, others: Sequence[TaskSpec]) -> TaskSpec:
+        """One that does not carry its state cannot be asked as if it did; two directions meet at a blank."""
+        everyone = [self, *(cast(ContinuationSpec, other) for other in others)]
+        directions = [one.backwards for one in everyone]
+        if directions == [False, True]:
+            return BlanksSpec()
+        if len(set(directions)) > 1:
+            raise UsageError(
+                "runs that are asked as one read in one direction; only a forward run with one backward run "
+                "after it do not: they fill blanks"
+            )
+        return ContinuationSpec(
+            carries=all(one.carries for one in everyone),
+            window=min(one.window for one in everyone),
+            context=min(one.context for one in everyone),
+            backwards=self.backwards,
+        )
 
 
 @dataclass
@@ -305,9 +324,10 @@ class Continuation(Task):
     def _side_by_side(self, rows: Sequence[Int[Tensor, "_"]]) -> Tokens:
         return Tokens.pad([row.cpu().numpy() for row in rows], self.tokenizer.pad).to(self.device)
 
-    def _chosen(self, x: Tensor, wanted: Tokens) -> Tensor:
+    def _chosen(self, x: State, wanted: Tokens) -> Tensor:
         """Log-probabilities of what was wanted."""
-        return self.model.log_probs_of(x.flatten(0, 1), wanted.ids.flatten()).view(wanted.ids.shape)
+        rows = map_tensors(lambda tensor: tensor.flatten(0, 1), x)
+        return self.model.log_probs_of(rows, wanted.ids.flatten()).view(wanted.ids.shape)
 
     # Looking
 

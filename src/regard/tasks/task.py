@@ -133,6 +133,7 @@ class TaskSpec(Spec):
     kinds: ClassVar[dict[str, str]] = {
         "transduction": "regard.tasks.transduction:TransductionSpec",
         "continuation": "regard.tasks.continuation:ContinuationSpec",
+        "blanks": "regard.tasks.blanks:BlanksSpec",
     }
     unsaid: ClassVar[str | None] = "transduction"
 
@@ -144,6 +145,10 @@ class TaskSpec(Spec):
         device: torch.device,
     ) -> Task:
         raise NotImplementedError
+
+    def together(self, others: Sequence["TaskSpec"]) -> "TaskSpec":
+        """The task of several models that are asked as one."""
+        return self
 
 
 def windows(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
