@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,9 +93,10 @@ def train(
     listener.on_model(sum(p.numel() for p in model.parameters()), transfer)
     run = Run(folder_path, spec, model, prepared.tokenizers, chosen)
     validation = validation_of(run, prepared)
-    result = spec.training.learn(
-        model, spec.objective.build(), prepared, validation, folder, seed, watchers, chosen, prefetch
-    )
+    with closing(prepared):
+        result = spec.training.learn(
+            model, spec.objective.build(), prepared, validation, folder, seed, watchers, chosen, prefetch
+        )
     model.eval()
     write_report(run, result, prepared, folder)
     return Trained(run, result)

@@ -36,6 +36,9 @@ class PreparedData(Protocol):
     def examples(self, most: int) -> list[tuple[str, str]]:
         """What goes in and what should come out, of validation data."""
 
+    def close(self) -> None:
+        """End what is being prepared ahead of time."""
+
 
 class DataSpec(Spec):
     kinds: ClassVar[dict[str, str]] = {

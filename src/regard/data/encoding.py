@@ -11,6 +11,7 @@ import numpy as np
 
 from regard.data.origins import Pair
 from regard.data.pair_batches import MARKS, PairStores
+from regard.data.readers import ReadReport
 from regard.data.store import StoreWriter, TokenStore, element_type
 from regard.data.tokenizers import Tokenizer
 
@@ -156,6 +157,31 @@ def _encode_block(
         if f"{name} text" in writers:
             texts = [np.frombuffer(block[i][side].encode(), dtype=np.uint8) for i in kept]
             writers[f"{name} text"].add(texts)
+
+
+def short_enough(pairs: list[Pair], tokenizers: tuple[Tokenizer, Tokenizer], longest: int) -> list[Pair]:
+    """Those of which neither side is longer than ``longest`` tokens, marks counted."""
+    sides = (tokenizer.encode_many([pair[i] for pair in pairs]) for i, tokenizer in enumerate(tokenizers))
+    lengths = zip(*sides, strict=True)
+    return [
+        pair
+        for pair, rows in zip(pairs, lengths, strict=True)
+        if max(len(row) for row in rows) + MARKS <= longest
+    ]
+
+
+def left_out(read: ReadReport, tally: Tally, longest: int) -> list[str]:
+    """How many rows are not trained on, and why."""
+    said = []
+    if read.empty:
+        said.append(f"{read.empty} with an empty side")
+    if tally.too_long:
+        said.append(f"{tally.too_long} longer than longest={longest} tokens")
+    return said
+
+
+def nothing_left(read: ReadReport, tally: Tally, longest: int) -> str:
+    return "no pair is left to train on: " + (", ".join(left_out(read, tally, longest)) or "there are none")
 
 
 def _blocks(rows: Iterable[Pair]) -> Iterator[list[Pair]]:

@@ -1,13 +1,17 @@
-"""One function a file format: a path and the fields wanted in, records out, one at a time."""
+"""One function a file format: a path and the fields wanted in, records out, one at a time.
+
+Where a line is a record there is a second one, from lines to records: they may be any lines, as long as the
+first line of the file comes first, since it tells what the others mean.
+"""
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.core.errors import DataError, UsageError, nearest
-from regard.data.lines import check_file, read_lines, shown
+from regard.data.lines import Line, check_file, read_lines, shown
 from regard.data.places import ending
 
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -30,9 +34,12 @@ class Record(NamedTuple):
 
 def read_tsv(path: str | Path, fields: Sequence[str]) -> Iterator[Record]:
     """Columns between tabs, by position or under a header; quotes mean nothing."""
-    name = shown(path)
+    return parse_tsv(read_lines(path), fields, shown(path))
+
+
+def parse_tsv(lines: Iterable[Line], fields: Sequence[str], name: str) -> Iterator[Record]:
     columns: Sequence[int] | None = None
-    for number, text in read_lines(path):
+    for number, text in lines:
         cells = text.split("\t") if len(fields) > 1 or "\t" in text else [text]
         if number == 1:
             columns = _header(cells, fields)
@@ -77,8 +84,13 @@ def read_csv(path: str | Path, fields: Sequence[str]) -> Iterator[Record]:
 
 def read_jsonl(path: str | Path, fields: Sequence[str], languages: Sequence[str] = ()) -> Iterator[Record]:
     """One JSON object a line; a file that is one array is read whole, its items counted as lines."""
-    name = shown(path)
-    lines = read_lines(path)
+    return parse_jsonl(read_lines(path), fields, shown(path), languages)
+
+
+def parse_jsonl(
+    lines: Iterable[Line], fields: Sequence[str], name: str, languages: Sequence[str] = ()
+) -> Iterator[Record]:
+    lines = iter(lines)
     for number, text in lines:
         if number == 1 and text.lstrip().startswith("["):
             whole = "\n".join([text, *(line.text for line in lines)])
@@ -147,8 +159,12 @@ def read_aligned(paths: Sequence[str | Path], fields: Sequence[str]) -> Iterator
         number + (line is not None) + sum(1 for _ in reader)
         for line, reader in zip(found, readers, strict=True)
     ]
-    if len(set(counts)) > 1:
-        said = " but ".join(f"{path} has {count} lines" for path, count in zip(paths, counts, strict=True))
+    check_equally_long(paths, counts)
+
+
+def check_equally_long(paths: Sequence[str | Path], lines: Sequence[int]) -> None:
+    if len(set(lines)) > 1:
+        said = " but ".join(f"{path} has {count} lines" for path, count in zip(paths, lines, strict=True))
         raise DataError(f"line-aligned files must be equally long, {said}")
 
 

@@ -31,13 +31,18 @@ def read_lines(path: str | Path) -> Iterator[Line]:
     try:
         with open_bytes(path) as file:
             for number, raw in enumerate(file, start=1):
-                if number == 1:
-                    raw = _without_mark(raw, name)
-                yield Line(number, _decode(raw.rstrip(b"\n").removesuffix(b"\r"), name, number))
+                yield line_of(raw.rstrip(b"\n"), name, number)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"damaged gzip file: {error}", file=name, line=number + 1) from None
     if number == 0:
         raise DataError("the file is empty", file=name)
+
+
+def line_of(raw: bytes, name: str, number: int) -> Line:
+    """A line from its bytes without the line feed."""
+    if number == 1:
+        raw = _without_mark(raw, name)
+    return Line(number, _decode(raw.removesuffix(b"\r"), name, number))
 
 
 def shown(path: str | Path) -> str:

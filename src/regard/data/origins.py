@@ -15,6 +15,7 @@ from jaxtyping import Bool
 
 from regard.core.errors import DataError
 from regard.data.formats import Record
+from regard.data.line_files import LineFiles
 from regard.data.lines import STDIN, open_bytes
 from regard.data.places import Files, Where, resolve
 from regard.data.readers import PAIR, ReadReport, full_records, read_records
@@ -37,6 +38,10 @@ class Origin(ABC):
     def fingerprint(self) -> str:
         """A digest of the content, order and all."""
 
+    def line_files(self) -> LineFiles | None:
+        """The same records, to be read from any line on, where they can be."""
+        return None
+
 
 class FileOrigin(Origin):
     def __init__(self, files: Files) -> None:
@@ -56,6 +61,9 @@ class FileOrigin(Origin):
                     one.update(block)
             digest.update(one.digest())
         return digest.hexdigest()
+
+    def line_files(self) -> LineFiles | None:
+        return LineFiles.of(self._files, PAIR)
 
 
 class MemoryOrigin(Origin):
@@ -123,7 +131,7 @@ class Rows:
 class Texts:
     """The texts of rows: of one side, or of both in turn."""
 
-    def __init__(self, rows: Rows, sides: Sequence[int]) -> None:
+    def __init__(self, rows: Iterable[Pair], sides: Sequence[int]) -> None:
         self._rows, self._sides = rows, sides
 
     def __iter__(self) -> Iterator[str]:

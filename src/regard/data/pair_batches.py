@@ -55,8 +55,10 @@ class PairStores(NamedTuple):
 class PairBatches(Sequence[PairBatch]):
     """The batches of a plan."""
 
-    def __init__(self, plan: BatchPlan, stores: PairStores) -> None:
+    def __init__(self, plan: BatchPlan, stores: PairStores, notice: str | None = None) -> None:
         self._plan, self._stores = plan, stores
+        self.notice = notice
+        """What a person should know about these batches, if anything."""
 
     @property
     def padding_share(self) -> float:

@@ -26,8 +26,8 @@ class PairsReport(NamedTuple):
     validation: int
     validation_too_long: int
     validation_empty: int
-    validation_seen: int
-    """Validation sources that also occur in training."""
+    validation_seen: int | None
+    """Validation sources that also occur in training; None: not counted."""
     source_tokens: int
     target_tokens: int
     source_unknown: float
@@ -38,14 +38,26 @@ class PairsReport(NamedTuple):
     padding_share: float
     mapped: bool
     seconds: float
+    portions: int = 1
+    """Epochs that one pass over the data takes."""
+    sampled: int | None = None
+    """None: all rows were looked at. Otherwise ``examples`` counts all there are, of which only so many were
+    looked at: rows left out, tokens, unknown and padding are those of this sample."""
 
     def summary(self) -> list[str]:
         tokens = f"{self.source_tokens:,} → {self.target_tokens:,} tokens"
         words = f"{self.source_vocabulary:,} → {self.target_vocabulary:,}"
-        said = [
-            f"{self.examples:,} examples and {self.validation:,} for validation, {tokens}, "
-            f"vocabulary {words}, {self.padding_share:.1%} padding, {self.seconds:.1f} s"
-        ]
+        there = f"{self.examples:,} examples and {self.validation:,} for validation, {tokens}"
+        if self.sampled is not None:
+            there = (
+                f"{self.examples:,} lines in {self.portions:,} portions, {self.validation:,} for validation"
+            )
+        padding = f"{self.padding_share:.1%} padding"
+        said = [f"{there}, vocabulary {words}, {padding}, {self.seconds:.1f} s"]
+        if self.sampled is not None:
+            said.append(f"looked at so far: the first portion, {self.sampled:,} lines, {tokens}")
+        if self.validation_seen is None:
+            said.append("whether validation sources also occur in training is not counted")
         if self.validation_seen:
             said.append(f"{self.validation_seen:,} validation sources also occur in training")
         if self.empty:

@@ -169,13 +169,13 @@ def _writing(path: Path) -> Iterator[None]:
         raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """A text file that is there completely or not at all."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """A file that is there completely or not at all; text as UTF-8."""
     temporary = _temporary(path)
     with _writing(path):
         try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(text)
+            with temporary.open("wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)

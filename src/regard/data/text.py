@@ -175,6 +175,9 @@ class PreparedText:
             return running_lanes(self.stream, spec.window, spec.rows, self.seed, number, spec.jitter)
         return shuffled_windows(self.stream, spec.window, spec.rows, self.seed, number)
 
+    def close(self) -> None:
+        """Nothing is prepared ahead of time."""
+
     def validation(self) -> TextBatches:
         if len(self._judged) < 2:
             raise DataError("there is no text to validate on: give --valid, or more text")

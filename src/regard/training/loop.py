@@ -7,7 +7,7 @@ integers. So a run that was killed goes on from its last checkpoint and ends wit
 import contextlib
 import math
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NoReturn
 
@@ -140,6 +140,7 @@ class _Training:
     def _step(self, batches: Generator[Placed, None, None]) -> None:
         state, began = self.state, time.monotonic()
         placed = list(islice(batches, self.spec.accumulate))
+        self._tell(batch.notice for batch in placed if batch.notice is not None)
         taken = self.stepper.take(state.step + 1, placed, self._last_good())
         state.step += 1
         state.epoch, state.index = placed[-1].epoch, placed[-1].index + 1
@@ -292,5 +293,8 @@ class _Training:
         budget = None if self.spec.minutes is None else 60 * self.spec.minutes
         state = self.state
         self.watchers.on_start(events.Started(state.step, self.spec.steps, state.seconds, budget))
+        self._tell(notices)
+
+    def _tell(self, notices: Iterable[str]) -> None:
         for message in notices:
-            self.watchers.on_notice(events.Noticed(state.step, message))
+            self.watchers.on_notice(events.Noticed(self.state.step, message))

@@ -55,6 +55,8 @@ class Placed:
     batch: Any
     padding: float | None = None
     """Share of padding in this epoch's batches, where the data tells it."""
+    notice: str | None = None
+    """What a person should know about this epoch's data, told with its first batch."""
 
 
 def batches_from(data: Data, epoch: int, index: int, prefetch: Prefetch) -> Generator[Placed, None, None]:
@@ -63,11 +65,11 @@ def batches_from(data: Data, epoch: int, index: int, prefetch: Prefetch) -> Gene
         batches = data.epoch(epoch)
         if len(batches) == 0:
             raise DataError(f"the training data has no batch in epoch {epoch}")
-        padding = getattr(batches, "padding_share", None)
+        padding, notice = (getattr(batches, name, None) for name in ("padding_share", "notice"))
         items = iter(prefetch(batches, index))
         try:
             for place, batch in enumerate(items, start=index):
-                yield Placed(epoch, place, batch, padding)
+                yield Placed(epoch, place, batch, padding, notice if place == 0 else None)
         finally:
             if isinstance(items, Generator):
                 items.close()
