@@ -14,7 +14,14 @@ MULTI30K = os.environ.get("REGARD_BENCH_MULTI30K", "../shared/data/multi30k/raw"
 def main() -> None:
     real = [Path(MULTI30K) / f"train.{language}" for language in ("en", "de")]
     given = ["--train", *map(str, real)] if all(path.exists() for path in real) else []
-    for name, arguments in (("training_speed", given), ("scaling", []), ("corpus_size", [])):
+    benchmarks = [
+        ("training_speed", given),
+        ("text_training_speed", []),
+        ("generation_speed", []),
+        ("scaling", []),
+        ("corpus_size", []),
+    ]
+    for name, arguments in benchmarks:
         say(f"{name} {' '.join(arguments)}")
         finished = subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *arguments], check=False)
         if finished.returncode:

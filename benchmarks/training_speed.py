@@ -10,6 +10,7 @@ with glibc's thresholds raised, their best setting; Regard runs as it is install
 import argparse
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,9 +63,15 @@ def entries(size: Size, folder: Path, batch_tokens: int) -> list[Entry]:
 def measure(name: str, folder: Path, batch_tokens: int, rounds: int, steps: int) -> dict[str, Any]:
     size = SIZES[name]
     say(f"{name}: {size.recipe}, {batch_tokens} tokens a batch")
+    found = compare(f"{name}: {size}", entries(size, folder, batch_tokens), rounds, steps)
+    return {"size": size._asdict(), "batch_tokens": batch_tokens, **found}
+
+
+def compare(title: str, taking_part: Sequence[Entry], rounds: int, steps: int) -> dict[str, Any]:
+    """All entries in turns, as a table for people and as JSON; the first is Regard."""
     peak = machine.gemm_gflops()
     with tempfile.TemporaryDirectory() as logs:
-        standings, absent = contest(entries(size, folder, batch_tokens), rounds, steps, Path(logs))
+        standings, absent = contest(taking_part, rounds, steps, Path(logs))
     peak = max(peak, machine.gemm_gflops())
     ours = standings[0]
     rows = [
@@ -81,10 +88,8 @@ def measure(name: str, folder: Path, batch_tokens: int, rounds: int, steps: int)
         for standing in standings
     ]
     header = ["", "tokens/s", "range", "Regard is", "of GEMM peak", "padding", "peak MB", "parameters"]
-    print(f"\n{name}: {size} ({peak:.0f} GFLOPS peak)\n{results.table(header, rows)}\n", flush=True)
+    print(f"\n{title} ({peak:.0f} GFLOPS peak)\n{results.table(header, rows)}\n", flush=True)
     return {
-        "size": size._asdict(),
-        "batch_tokens": batch_tokens,
         "gemm_gflops": peak,
         "absent": absent,
         "contestants": [

@@ -1,7 +1,6 @@
 """A Marian model in Hugging Face's Trainer; each optimiser step waits for the arena."""
 
 import argparse
-import time
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,8 @@ import protocol
 import torch
 import transformers
 from torch.utils.data import DataLoader, Dataset
-from transformers import MarianConfig, MarianMTModel, Trainer, TrainerCallback, TrainingArguments
+from transformers import MarianConfig, MarianMTModel, Trainer, TrainingArguments
+from turns import TakesTurns
 
 from benchmarks.corpus import BEGIN, END, PAD, Corpus, batches, padded
 
@@ -25,29 +25,6 @@ class Rows(Dataset[int]):
 
     def __getitem__(self, row: int) -> int:
         return row
-
-
-class TakesTurns(TrainerCallback):
-    """One step of the Trainer is one step asked for."""
-
-    def __init__(self) -> None:
-        self.requests = protocol.requests()
-        self.left, self.began = 0, 0.0
-        self.taken: list[protocol.Step] = []
-        self.size = protocol.Step(0, 0)
-
-    def on_step_begin(self, args: Any, state: Any, control: Any, **unused: Any) -> None:
-        if self.left == 0:
-            self.left = next(self.requests, 0)
-            if self.left == 0:
-                control.should_training_stop = True
-            self.began, self.taken = time.perf_counter(), []
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **unused: Any) -> None:
-        self.taken.append(self.size)
-        self.left -= 1
-        if self.left == 0:
-            protocol.done(self.began, self.taken)
 
 
 class ByTokens(Trainer):

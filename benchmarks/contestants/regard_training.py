@@ -7,28 +7,34 @@ from pathlib import Path
 import protocol
 import torch
 
-from regard.data.pairs import Pairs
 from regard.data.prefetch import prefetch
 from regard.recipes.catalogue import recipe
 from regard.training.memory import keep_freed_memory
 from regard.training.optimisation import groups_of
+from regard.training.plan import TrainingSpec
 from regard.training.stepping import Stepper, batches_from, set_random
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--recipe", required=True)
-    parser.add_argument("--folder", type=Path, required=True, help="holds train.src, train.tgt")
-    parser.add_argument("--batch-tokens", type=int, required=True)
+    parser.add_argument(
+        "--folder", type=Path, required=True, help="holds train.src and train.tgt, or text.txt"
+    )
+    parser.add_argument("--batch-tokens", type=int, help="for pairs")
     parser.add_argument("--set", action="append", default=[])
     asked = parser.parse_args()
     keep_freed_memory()
-    settings = [f"data.batch_tokens={asked.batch_tokens}", "training.minutes=1", *asked.set]
-    spec = recipe(asked.recipe).override(settings)
-    pairs = Pairs.prepare(spec.data, str(asked.folder / "train.{src,tgt}"), seed=1)
+    pairs = asked.batch_tokens is not None
+    sizes = [f"data.batch_tokens={asked.batch_tokens}"] if pairs else []
+    spec = recipe(asked.recipe).override([*sizes, "training.minutes=1", *asked.set])
+    place = asked.folder / ("train.{src,tgt}" if pairs else "text.txt")
+    data = spec.data.prepare(str(place), None, 1, None, None)
     device = torch.device("cpu")
     set_random(device, 1, 0)
-    model = spec.model.build({"source": pairs.source_tokenizer.size, "target": pairs.target_tokenizer.size})
+    vocabularies = {field: tokenizer.size for field, tokenizer in data.tokenizers.items()}
+    model = spec.model.build(vocabularies)
+    assert isinstance(spec.training, TrainingSpec)
     optimiser = spec.training.optimiser.build(groups_of(model.train()))
     schedule = spec.training.schedule.build(spec.training.steps)
     stepper = Stepper(
@@ -41,7 +47,7 @@ def main() -> None:
         device,
         spec.training.shards,
     )
-    batches = batches_from(pairs, 0, 0, prefetch)
+    batches = batches_from(data, 0, 0, prefetch)
     number = 0
 
     def step() -> protocol.Step:
@@ -49,12 +55,13 @@ def main() -> None:
         number += 1
         placed = list(islice(batches, 1))
         taken = stepper.take(number, placed, "")
-        target = placed[0].batch.target.ids
-        return protocol.Step(taken.tokens, target.shape[0] * (target.shape[1] - 1))
+        batch = placed[0].batch
+        room = batch.target.ids[:, 1:].numel() if pairs else batch.wanted.numel()
+        return protocol.Step(taken.tokens, room)
 
     protocol.ready(
         parameters=sum(weight.numel() for weight in model.parameters()),
-        vocabulary=pairs.target_tokenizer.size,
+        vocabulary=max(vocabularies.values()),
     )
     protocol.serve(step)
 
