@@ -7,6 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from regard.core.errors import UsageError
+from regard.core.randomness import drawing_from
 from regard.parts.cells import (
     Cell,
     CellSpec,
@@ -20,6 +22,7 @@ from regard.parts.cells import (
     Peephole,
     PeepholeSpec,
 )
+from regard.parts.dropout import dropout
 
 BATCH, TIME, INPUT, WIDTH = 3, 5, 7, 11
 LN2, LN3 = math.log(2), math.log(3)  # σ(±ln 3) = 3/4, 1/4; tanh(ln 2) = 3/5; tanh(ln 3) = 4/5
@@ -242,3 +245,35 @@ def test_forget_gates_begin_open() -> None:
     for bias in (lstm.weights[2], peephole.recurrent.bias):
         assert (bias[5:10] == 1).all()
         assert not (bias == 1)[[*range(5), *range(10, 20)]].any()
+
+
+def test_weight_dropout_switches_off_recurrent_weights_for_a_whole_run() -> None:
+    """One mask for all rows and times: a run is a run of the cell with those weights at zero."""
+    torch.manual_seed(1)
+    cell = LongShortTermSpec(width=6, weight_dropout=0.5).build(4)
+    assert isinstance(cell, LongShortTerm)
+    x, state = torch.randn(3, 5, 4), cell.start(3)
+    generator = torch.Generator().manual_seed(9)
+    with drawing_from(generator):
+        y, after = cell.train().run(x, state)
+    with drawing_from(generator.manual_seed(9)):
+        dropped = dropout(cell.weights[1], 0.5)
+    assert 0.2 < float((dropped == 0).float().mean()) < 0.8
+    with torch.no_grad():
+        cell.weights[1].copy_(dropped)
+    expected, expected_after = cell.eval().run(x, state)
+    torch.testing.assert_close(y, expected)
+    torch.testing.assert_close(after, expected_after)
+
+
+def test_weight_dropout_is_only_for_training_and_reaches_the_weights() -> None:
+    cell = LongShortTermSpec(width=6, weight_dropout=0.5).build(4)
+    plain = LongShortTermSpec(width=6).build(4)
+    plain.load_state_dict(cell.state_dict())
+    x = torch.randn(3, 5, 4)
+    torch.testing.assert_close(cell.eval().run(x, cell.start(3)), plain.eval().run(x, plain.start(3)))
+    y, _ = cell.train().run(x, cell.start(3))
+    y.sum().backward()
+    assert all(weight.grad is not None and weight.grad.any() for weight in cell.parameters())
+    with pytest.raises(UsageError, match="without padding"):
+        cell.run(x, cell.start(3), torch.tensor([[True, False] + [False] * 3] * 3))

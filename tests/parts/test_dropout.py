@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.parts.dropout import Dropout, add_dropped, dropout, keep_mask
+from regard.parts.dropout import Dropout, LockedDropout, add_dropped, dropout, keep_mask, without_some
 
 MANY = 400_000
 
@@ -80,3 +80,22 @@ def test_only_while_training() -> None:
     layer.eval()
     assert layer(x) is x
     assert torch.equal(layer.add(x, x), x + x)
+
+
+def test_locked_dropout_is_the_same_at_all_times() -> None:
+    torch.manual_seed(1)
+    locked = LockedDropout(0.4).train()
+    y = locked(torch.ones(50, 7, 30))
+    assert (y == y[:, :1]).all()
+    assert y.unique().tolist() == pytest.approx([0.0, 1 / 0.6], rel=1e-4)
+    assert float((y[:, 0] == 0).float().mean()) == pytest.approx(0.4, abs=0.04)
+    assert (y[0, 0] != y[1, 0]).any()
+    x = torch.randn(2, 3, 4)
+    assert locked.eval()(x) is x
+
+
+def test_words_are_forgotten_whole() -> None:
+    torch.manual_seed(1)
+    table = without_some(torch.ones(2000, 5), 0.1)
+    assert (table == table[:, :1]).all()
+    assert float((table[:, 0] == 0).float().mean()) == pytest.approx(0.1, abs=0.02)
