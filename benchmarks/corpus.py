@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.data.pairs import Pairs
 from regard.recipes.catalogue import recipe
 
 PAD, BEGIN, END = 0, 1, 2
+SUBWORDS = ("data.source.size=10000", "data.target.size=10000")
+"""One vocabulary for all contestants, whatever a recipe's own would be."""
 
 
 class Side(NamedTuple):
@@ -80,7 +81,8 @@ def prepare(folder: Path, train: tuple[Path, Path], most: int | None = None) -> 
     sides = [path.read_text(encoding="utf-8").splitlines()[:most] for path in train]
     for name, lines in zip(("src", "tgt"), sides, strict=True):
         (folder / f"train.{name}").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    pairs = Pairs.prepare(recipe("transformer_tiny").data, str(folder / "train.{src,tgt}"), seed=1)
-    tokenizers = pairs.source_tokenizer, pairs.target_tokenizer
+    spec = recipe("transformer_tiny").override(SUBWORDS).data
+    pairs = spec.prepare(str(folder / "train.{src,tgt}"), None, 1, None, None)
+    tokenizers = pairs.tokenizers["source"], pairs.tokenizers["target"]
     source, target = (Side.of(t.encode_many(lines)) for t, lines in zip(tokenizers, sides, strict=True))
     Corpus(source, target, tokenizers[1].size).save(folder / "corpus.npz")

@@ -21,7 +21,7 @@ from regard.data.pair_batches import PairBatch
 from regard.objectives.next_token import NextTokenSpec
 from regard.recipes.recurrent import bahdanau
 from regard.recipes.system import SystemSpec
-from regard.recipes.transformer import transformer_model, transformer_tiny
+from regard.recipes.transformer import quick_transformer, transformer_tiny
 from regard.training.memory import keep_freed_memory
 from regard.training.optimisation import groups_of
 from regard.training.schedules import Constant
@@ -64,7 +64,7 @@ class Setting:
 
 
 def tiny(width: int) -> SystemSpec:
-    model = transformer_model(4, width, 2 * width, heads=4, dropout=0.3, pre_norm=True)
+    model = quick_transformer(4, width, 2 * width, heads=4, dropout=0.3)
     return transformer_tiny().model_copy(update={"model": model})
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import machine, results
 from benchmarks.arena import RAISED_THRESHOLDS, Entry, Standing, contest, say
-from benchmarks.corpus import prepare
+from benchmarks.corpus import SUBWORDS, prepare
 from benchmarks.generated import write_pairs
 
 
@@ -42,7 +42,8 @@ SIZES = {
 def entries(size: Size, folder: Path, batch_tokens: int) -> list[Entry]:
     common = ["--folder", str(folder), "--batch-tokens", str(batch_tokens)]
     shape = [f"--{name}={getattr(size, name)}" for name in ("layers", "width", "hidden", "heads", "dropout")]
-    found = [Entry("regard", "regard_training.py", [*common, "--recipe", size.recipe])]
+    subwords = [word for setting in SUBWORDS for word in ("--set", setting)]
+    found = [Entry("regard", "regard_training.py", [*common, "--recipe", size.recipe, *subwords])]
 
     def peer(name: str, *more: str, python: str | None = None) -> None:
         program = f"{name.replace('-', '_')}_training.py"

@@ -13,7 +13,7 @@ from regard.core.sequences import Tokens
 from regard.data.pair_batches import PairBatch
 from regard.objectives.next_token import NextTokenSpec
 from regard.objectives.objective import Outcome, Progress
-from regard.recipes.transformer import transformer_model
+from regard.recipes.transformer import quick_transformer
 from regard.training.optimisation import SGD, Adam, groups_of
 from regard.training.schedules import Constant
 from regard.training.side_by_side import SideBySide
@@ -35,7 +35,7 @@ def batch(rows: int = 80, seed: int = 0) -> PairBatch:
 
 def train(shards: int, dropout: float, steps: int = 3, slow: bool = False) -> nn.Module:
     torch.manual_seed(0)
-    spec = transformer_model(layers=1, width=16, hidden=32, heads=2, dropout=dropout, pre_norm=True)
+    spec = quick_transformer(layers=1, width=16, hidden=32, heads=2, dropout=dropout)
     model = spec.build({"source": WORDS, "target": WORDS}).train()
     # Adam would blow up the rounding of gradients that are zero, such as those of the keys' bias.
     optimiser = SGD().build(groups_of(model))

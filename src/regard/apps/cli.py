@@ -118,6 +118,12 @@ def run(
     top_k: Annotated[int | None, typer.Option(help="Sampling: of so many tokens only.", min=1)] = None,
     top_p: Annotated[float | None, typer.Option(help="Sampling: of this much probability only.")] = None,
     seed: Annotated[int | None, typer.Option(help="Sampling: another seed, other draws.", min=0)] = None,
+    no_repeat: Annotated[
+        int | None, typer.Option(help="No sequence of so many tokens occurs twice in an answer.", min=1)
+    ] = None,
+    repetition_penalty: Annotated[
+        float | None, typer.Option(help="Above 1: tokens that occurred become less likely.", min=1)
+    ] = None,
     tokens: Annotated[int | None, typer.Option(help="Longest continuation of a prompt.", min=1)] = None,
     stop: Annotated[list[str] | None, typer.Option(help="Stop before this text; repeatable.")] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Show every token as it comes.")] = False,
@@ -142,7 +148,16 @@ def run(
     loaded = asked_run(folder, others, weights, device)
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     sample = sample or any(value is not None for value in drawing.values())
-    search = chosen_search(loaded, beam, greedy, sample, best, settings or [], drawing, tokens)
+    repetition = [
+        {"kind": kind, name: value}
+        for kind, name, value in (
+            ("no_repeat", "length", no_repeat),
+            ("repetition_penalty", "factor", repetition_penalty),
+        )
+        if value is not None
+    ]
+    kept = [f"search.constraints={json.dumps(repetition)}"] if repetition else []
+    search = chosen_search(loaded, beam, greedy, sample, best, [*kept, *(settings or [])], drawing, tokens)
     wishes = Wishes(prefix, tuple(forbid or ()), tuple(require or ()), tuple(stop or ()))
     interactive = str(file) == "-" and sys.stdin.isatty()
     lines = asked() if interactive else (line.text for line in read_lines(file))

@@ -118,6 +118,10 @@ def with_budget(spec: SystemSpec, steps: int | None, minutes: float | None) -> S
     """``--steps`` and ``--minutes`` are short for two fields of the spec; who gives one means only that."""
     if steps is None and minutes is None:
         return spec
+    if "training.steps" not in spec.paths():
+        raise UsageError(
+            f"--steps and --minutes: training of kind {spec.training.kind()!r} takes what it takes"
+        )
     asked = {"training.steps": steps, "training.minutes": minutes}
     return spec.override([f"{key}={'null' if value is None else value}" for key, value in asked.items()])
 

@@ -145,9 +145,10 @@ class Rotary(PairPositions):
         self, x: Float[Tensor, "batch heads time width"], position: Int[Tensor, "batch time"]
     ) -> Float[Tensor, "batch heads time width"]:
         angle = position[:, None, :, None] * self.frequency
-        sin, cos = angle.sin(), angle.cos()
-        even, odd = x[..., 0::2], x[..., 1::2]
-        return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
+        # Turning a pair is multiplying a complex number: one pass over the memory instead of ten.
+        pairs = torch.view_as_complex(x.to(angle.dtype).view(*x.shape[:-1], -1, 2))
+        turned = pairs * torch.polar(torch.ones_like(angle), angle)
+        return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 
 
 class RotarySpec(PairPositionSpec):

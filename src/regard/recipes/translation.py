@@ -7,14 +7,18 @@ from regard.objectives.next_token import NextTokenSpec
 from regard.recipes.system import SystemSpec
 from regard.search.beam import BeamSpec
 from regard.training.optimisation import Adam, OptimiserSpec
-from regard.training.plan import AveragingSpec, TrainingSpec, ValidationSpec
+from regard.training.plan import TrainingSpec, ValidationSpec
 from regard.training.schedules import Linear
 
 
 def translation(
-    model: ModelSpec, peak: float, warmup: int, optimiser: OptimiserSpec | None = None
+    model: ModelSpec,
+    peak: float,
+    warmup: int,
+    optimiser: OptimiserSpec | None = None,
+    subwords: int = 10_000,
 ) -> SystemSpec:
-    tokenizer = TokenizerSpec(unit="bpe", size=10_000)
+    tokenizer = TokenizerSpec(unit="bpe", size=subwords)
     return SystemSpec(
         data=PairsSpec(source=tokenizer, target=tokenizer, joint=True, batch_tokens=2048),
         model=model,
@@ -24,8 +28,7 @@ def translation(
             optimiser=optimiser or Adam(),
             schedule=Linear(peak=peak, warmup=warmup),
             clip=1.0,
-            validation=ValidationSpec(every=250, patience=12),
-            averaging=AveragingSpec(last=5),
+            validation=ValidationSpec(every=500, patience=12),
         ),
         search=BeamSpec(),
     )
