@@ -4,11 +4,13 @@ import copy
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from regard.heads.vocabulary import VocabularySpec
 from regard.training.optimisation import Muon, groups_of, load_optimiser, optimiser_tensors, set_rate
-from regard.training.orthogonal import nearest_orthogonal
+from regard.training.orthogonal import nearest_orthogonal, step_by_step, through_squares
 
 RATE = 0.02
 
@@ -115,3 +117,13 @@ def test_a_saved_optimiser_goes_on_as_if_nothing_had_happened(tmp_path) -> None:
         taken.step()
     for a, b in zip(one.parameters(), other.parameters(), strict=True):
         assert torch.equal(a, b)
+
+
+@given(
+    rows=st.integers(1, 12), times=st.integers(1, 6), iterations=st.integers(0, 6), seed=st.integers(0, 99)
+)
+def test_squares_of_the_short_side_give_the_same(rows: int, times: int, iterations: int, seed: int) -> None:
+    x = torch.randn(3, rows, rows * times, generator=torch.Generator().manual_seed(seed)).double()
+    x = x / torch.linalg.vector_norm(x, dim=(1, 2), keepdim=True)
+    expected = step_by_step(x, iterations)
+    torch.testing.assert_close(through_squares(x, iterations), expected, rtol=1e-8, atol=1e-10)

@@ -33,24 +33,30 @@ def gpt() -> SystemSpec:
 def gpt_original() -> SystemSpec:
     """12 layers, 768 wide, 12 heads, post-norm, 40,000 merges (Radford et al. 2018 §4.1)."""
     data = TextSpec(tokenizer=TokenizerSpec(unit="bpe", size=40_478), window=512, rows=64)
-    model = gpt_model(layers=12, width=768, heads=12, positions=512, dropout=0.1, pre_norm=False)
+    model = gpt_model(12, 768, heads=12, positions=512, dropout=0.1, attention_dropout=0.1, pre_norm=False)
     return running_text(data, model, AdamW(weight_decay=0.01, betas=(0.9, 0.999)), peak=2.5e-4, warmup=2000)
 
 
 def gpt2_small() -> SystemSpec:
     """12 layers, 768 wide, 12 heads, pre-norm, 1,024 positions (Radford et al. 2019 table 2)."""
     data = TextSpec(tokenizer=TokenizerSpec(unit="byte_bpe", size=50_257), window=1024, rows=8)
-    model = gpt_model(layers=12, width=768, heads=12, positions=1024, dropout=0.1)
+    model = gpt_model(12, 768, heads=12, positions=1024, dropout=0.1, attention_dropout=0.1)
     return running_text(data, model, AdamW(weight_decay=0.1, betas=(0.9, 0.95)), peak=6e-4, warmup=700)
 
 
 def gpt_model(
-    layers: int, width: int, heads: int, positions: int, dropout: float, pre_norm: bool = True
+    layers: int,
+    width: int,
+    heads: int,
+    positions: int,
+    dropout: float,
+    attention_dropout: float = 0.0,
+    pre_norm: bool = True,
 ) -> LanguageModelSpec:
     join: JoinSpec = PreNormSpec(dropout=dropout) if pre_norm else PostNormSpec(dropout=dropout)
     block = BlockSpec(
         mixers=(
-            SelfAttentionSpec(heads=heads, dropout=dropout),
+            SelfAttentionSpec(heads=heads, dropout=attention_dropout),
             PointwiseSpec(hidden=4 * width, activation="gelu_tanh"),
         ),
         join=join,

@@ -17,6 +17,8 @@ from torch import Tensor
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """A polynomial that takes singular values in (0, 1] to about 1 quickly."""
 _ITERATIONS = 5
+_LONG = 2
+"""How many times longer than wide a matrix must be for squares to pay."""
 _EPS = 1e-7
 _LIKE_ADAM = 0.2
 """Size of a typical Adam update per weight: one rate then serves both (Liu et al. 2025 §2.2)."""
@@ -26,14 +28,41 @@ def nearest_orthogonal(
     matrices: Float[Tensor, "many rows columns"], iterations: int = _ITERATIONS
 ) -> Float[Tensor, "many rows columns"]:
     """U Vᵀ of each U S Vᵀ, roughly: singular values end between 0.7 and 1.2."""
-    a, b, c = _COEFFICIENTS
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.transpose(1, 2) if tall else matrices
     x = x / torch.linalg.vector_norm(x, dim=(1, 2), keepdim=True).clamp_min(_EPS)
+    iterate = through_squares if x.shape[2] >= _LONG * x.shape[1] else step_by_step
+    x = iterate(x, iterations)
+    return x.transpose(1, 2) if tall else x
+
+
+def step_by_step(
+    x: Float[Tensor, "many rows columns"], iterations: int
+) -> Float[Tensor, "many rows columns"]:
+    """X ← (a I + b G + c G²) X with G = X Xᵀ, as Jordan et al. write it."""
+    a, b, c = _COEFFICIENTS
     for _ in range(iterations):
         gram = torch.bmm(x, x.transpose(1, 2))
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x.transpose(1, 2) if tall else x
+    return x
+
+
+def through_squares(
+    x: Float[Tensor, "many rows columns"], iterations: int
+) -> Float[Tensor, "many rows columns"]:
+    """The same, for matrices much longer than wide: with P = a I + b G + c G², G becomes P G P.
+
+    So all iterations work on squares of the short side, and the long matrix is multiplied once, at the end.
+    """
+    a, b, c = _COEFFICIENTS
+    gram, product = torch.bmm(x, x.transpose(1, 2)), None
+    for number in range(iterations):
+        step = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+        step.diagonal(dim1=1, dim2=2).add_(a)
+        product = step if product is None else torch.bmm(step, product)
+        if number < iterations - 1:
+            gram = torch.bmm(torch.bmm(step, gram), step)
+    return x if product is None else torch.bmm(product, x)
 
 
 class OrthogonalMomentum(torch.optim.Optimizer):
