@@ -1,4 +1,4 @@
-"""A small GPT as a good engineer writes it in an evening: fused attention, one matrix for words in and out."""
+"""A small GPT as a good engineer writes it: fused attention, one matrix for words in and out."""
 
 import torch
 import torch.nn.functional as F

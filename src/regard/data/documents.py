@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from regard.core.errors import DataError
+from regard.data.hub import HubRecords, is_hub_name
 from regard.data.lines import STDIN, open_bytes, read_lines
 from regard.data.places import FORMATS, Files, Splits, ending, split_named
 from regard.data.readers import TEXT, read_records
@@ -103,6 +104,19 @@ class GivenDocuments(Documents):
         return digest.hexdigest()
 
 
+class HubDocuments(Documents):
+    """The texts of a data set of the hub, a document each."""
+
+    def __init__(self, name: str) -> None:
+        self._records, self.name = HubRecords(name, TEXT), name
+
+    def __iter__(self) -> Iterator[Passage]:
+        return (part for record in self._records for part in passages(record.fields["text"]))
+
+    def fingerprint(self) -> str:
+        return self._records.fingerprint()
+
+
 class Share(Documents):
     """The first part of some documents, or the rest: cut after so many characters, at the end of a word."""
 
@@ -132,6 +146,8 @@ class Share(Documents):
 
 def documents_of(given: GivenText, unit: DocumentUnit) -> Documents:
     """Files stay files, to be read anew each time; what comes from a pipe or from Python is kept."""
+    if isinstance(given, str) and is_hub_name(given):
+        return HubDocuments(given)
     if isinstance(given, str | Path):
         return _from_files(text_files(given), unit)
     several = list(given)

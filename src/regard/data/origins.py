@@ -15,6 +15,7 @@ from jaxtyping import Bool
 
 from regard.core.errors import DataError
 from regard.data.formats import Record
+from regard.data.hub import HubRecords, is_hub_name
 from regard.data.line_files import LineFiles
 from regard.data.lines import STDIN, open_bytes
 from regard.data.places import Files, Where, resolve
@@ -86,8 +87,23 @@ class MemoryOrigin(Origin):
         return digest.hexdigest()
 
 
+class HubOrigin(Origin):
+    """A data set of the hub by its name."""
+
+    def __init__(self, name: str) -> None:
+        self._records, self.name = HubRecords(name, PAIR), name
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records)
+
+    def fingerprint(self) -> str:
+        return self._records.fingerprint()
+
+
 def origin_of(given: Given) -> Origin:
-    """Files stay files; everything else is taken into memory."""
+    """Files stay files, data sets of the hub stay there; everything else is taken into memory."""
+    if isinstance(given, str) and is_hub_name(given):
+        return HubOrigin(given)
     if isinstance(given, str | Path):
         return _from_files(resolve(given))
     if isinstance(given, Sequence) and given and isinstance(given[0], str | Path):

@@ -10,6 +10,7 @@ from regard.core.sequences import Tokens
 from regard.data.batches import evaluation_batches
 from regard.data.corpora import EMBEDDED, embedded
 from regard.data.encoding import Shelf, encode_pairs
+from regard.data.hub import HubRecords, hub_splits, is_hub_name
 from regard.data.origins import Given, Origin, origin_of
 from regard.data.pair_batches import PairBatch, PairBatches
 from regard.data.pair_cache import PairsReport
@@ -43,6 +44,9 @@ class PairsSpec(PairsPlan):
         if isinstance(data, str) and data in EMBEDDED:
             corpus = embedded(data)
             return corpus.train, corpus.valid if valid is None else valid
+        if is_hub_name(data):
+            hub = hub_splits(data)
+            return hub["train"], hub["valid"] if valid is None else valid
         if not isinstance(data, str | Path):
             return data, valid
         splits = find_splits(data)
@@ -51,6 +55,10 @@ class PairsSpec(PairsPlan):
     def records(self, data: str) -> list[tuple[str, ...]]:
         if data in EMBEDDED:
             return list(embedded(data).test)
+        if is_hub_name(data):
+            hub = hub_splits(data)
+            named = hub["test"] or hub["valid"] or data
+            return [(one.fields["source"], one.fields["target"]) for one in HubRecords(named, PAIR)]
         chosen: Where = data
         if Path(data).is_dir():
             splits = find_splits(data)

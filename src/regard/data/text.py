@@ -25,6 +25,7 @@ from regard.data.documents import (
     text_splits,
 )
 from regard.data.encoding import Shelf
+from regard.data.hub import hub_splits, is_hub_name
 from regard.data.store import element_type
 from regard.data.text_batches import TextBatches, in_order, running_lanes, shuffled_windows
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
@@ -95,21 +96,31 @@ class TextSpec(DataSpec):
         return PreparedText(self, seed, fingerprint, tokenizer, stream, judged, held, report)
 
     def find(self, data: Any, valid: Any | None) -> tuple[Any, Any | None]:
+        if is_hub_name(data):
+            hub = hub_splits(data)
+            return hub["train"], hub["valid"] if valid is None else valid
         if not isinstance(data, str | Path):
             return data, valid
         splits = text_splits(data)
         return splits.train, splits.valid if valid is None else valid
 
     def records(self, data: str) -> list[tuple[str, ...]]:
-        splits = text_splits(data)
-        chosen = splits.test or splits.valid or splits.train if Path(data).is_dir() else splits.train
         texts, held = list[tuple[str, ...]](), ""
-        for passage in documents_of(tuple(map(Path, chosen)), self.documents):
+        for passage in self._judged_on(data):
             held += passage.text
             if passage.ends:
                 texts.append((held,))
                 held = ""
         return texts
+
+    def _judged_on(self, data: str) -> Documents:
+        """The test part, the validation part, or the whole."""
+        if is_hub_name(data):
+            hub = hub_splits(data)
+            return documents_of(hub["test"] or hub["valid"] or data, self.documents)
+        splits = text_splits(data)
+        chosen = splits.test or splits.valid or splits.train if Path(data).is_dir() else splits.train
+        return documents_of(tuple(map(Path, chosen)), self.documents)
 
 
 class TextReport(NamedTuple):
