@@ -12,7 +12,7 @@ from regard.core.errors import DataError, UsageError
 from regard.data.holding_out import held_out
 from regard.data.pairs import PairBatch, Pairs, PairsSpec
 from regard.data.readers import Record
-from regard.data.tokenizers import Tokenizer
+from regard.data.units import LEARNED_MARKS
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 
@@ -59,14 +59,14 @@ def test_marks_and_padding_stand_where_models_expect_them() -> None:
     pairs = Pairs.prepare(small_spec(held_out=0.0), some_pairs(101))
     for batch in pairs.epoch(0):
         assert batch.source.ids.dtype == torch.int64
-        for tokens, first in ((batch.source, None), (batch.target, Tokenizer.begin)):
+        for tokens, first in ((batch.source, None), (batch.target, LEARNED_MARKS.begin)):
             for ids, real in zip(tokens.ids.tolist(), tokens.real.tolist(), strict=True):
                 length = sum(real)
                 assert real == [True] * length + [False] * (len(ids) - length)
-                assert ids[length - 1] == Tokenizer.end
-                assert ids.count(Tokenizer.end) == 1
-                assert set(ids[length:]) <= {Tokenizer.pad}
-                assert (ids[0] == Tokenizer.begin) == (first is not None)
+                assert ids[length - 1] == LEARNED_MARKS.end
+                assert ids.count(LEARNED_MARKS.end) == 1
+                assert set(ids[length:]) <= {LEARNED_MARKS.pad}
+                assert (ids[0] == LEARNED_MARKS.begin) == (first is not None)
         moved = batch.to("cpu")
         assert same(moved, batch)
 
@@ -265,7 +265,7 @@ def test_texts_are_encoded_for_running_in_full() -> None:
     pairs = Pairs.prepare(small_spec(), some_pairs(41))
     tokens = pairs.encode_sources(["one two", "", "one " * 50])
     assert tokens.real.sum(1).tolist() == [3, 1, 51]
-    assert tokens.ids[1, 0] == Tokenizer.end
+    assert tokens.ids[1, 0] == LEARNED_MARKS.end
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])

@@ -19,7 +19,7 @@ from regard.data.line_index import BLOCK
 from regard.data.pairs import PairBatch, PairBatches, Pairs, PairsSpec
 from regard.data.prefetch import prefetch
 from regard.data.readers import PAIR
-from regard.data.tokenizers import Tokenizer
+from regard.data.units import LEARNED_MARKS
 from regard.training.stepping import batches_from
 from tests.data.test_pairs import BPE, same, small_spec, some_pairs, write_tsv
 
@@ -109,7 +109,7 @@ def test_another_pass_draws_other_pieces_of_the_same_rows(tmp_path: Path, prepar
     assert pairs.report.portions == 1
     first, second = (
         {
-            int(row): [piece for piece in ids if piece != Tokenizer.pad]
+            int(row): [piece for piece in ids if piece != LEARNED_MARKS.pad]
             for batch in pairs.epoch(number)
             for row, ids in zip(batch.rows, batch.source.ids.tolist(), strict=True)
         }

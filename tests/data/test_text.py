@@ -17,9 +17,10 @@ from regard.data.encoding import Shelf
 from regard.data.text import TextSpec, encode_text
 from regard.data.text_batches import TextBatches, in_order, running_lanes, shuffled_windows
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
+from regard.data.units import LEARNED_MARKS
 
 CHARACTERS = TokenizerSpec(unit="character", size=500)
-END = Tokenizer.end
+END = LEARNED_MARKS.end
 
 
 def joined(documents: reading.Documents) -> list[str]:

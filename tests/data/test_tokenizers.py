@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from regard.core.errors import RunError, UsageError
 from regard.data.byte_pairs import merge_steps
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
-from regard.data.units import SPECIALS
+from regard.data.units import LEARNED_MARKS, SPECIALS
 
 UNITS = ("bpe", "byte_bpe", "wordpiece", "word", "character")
 CORPUS = [
@@ -114,7 +114,7 @@ def test_what_is_unknown_stays_visible() -> None:
     assert TOKENIZERS["bpe"].decode(TOKENIZERS["bpe"].encode("low Ж, er")) == "low <unk>, er"
     assert TOKENIZERS["word"].decode(TOKENIZERS["word"].encode("low unheard, man")) == "low <unk>, man"
     assert TOKENIZERS["wordpiece"].decode(TOKENIZERS["wordpiece"].encode("low Жж man")) == "low <unk> man"
-    assert TOKENIZERS["character"].encode("aЖ")[1] == Tokenizer.unknown
+    assert TOKENIZERS["character"].encode("aЖ")[1] == LEARNED_MARKS.unknown
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -131,9 +131,9 @@ def test_min_count_keeps_rare_words_and_characters_out() -> None:
     rare = Tokenizer.train(TokenizerSpec(unit="word", min_count=2), ["a b b", "c c"])
     assert rare.size == 4 + 2
     letters = Tokenizer.train(TokenizerSpec(unit="character", min_count=2), ["abb", "cc"])
-    assert letters.encode("abc") == [Tokenizer.unknown, 4, 5]
+    assert letters.encode("abc") == [LEARNED_MARKS.unknown, 4, 5]
     merged = Tokenizer.train(TokenizerSpec(unit="bpe", min_count=3), ["abab", "abz"])
-    assert merged.encode("z")[-1] == Tokenizer.unknown
+    assert merged.encode("z")[-1] == LEARNED_MARKS.unknown
     assert merged.merges() == [("a", "b")]
 
 

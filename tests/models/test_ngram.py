@@ -17,7 +17,7 @@ from regard.core.errors import RunError, UsageError
 from regard.core.sequences import Tokens
 from regard.core.spec import Spec
 from regard.core.state import repeat_rows, select_rows
-from regard.data.tokenizers import Tokenizer
+from regard.data.units import LEARNED_MARKS
 from regard.models import ngram
 from regard.models.model import ModelSpec
 from regard.models.ngram import NOTHING, Ngram, NgramSpec
@@ -380,7 +380,7 @@ def test_smoothed_targets_and_two_vocabularies_are_refused() -> None:
 
 
 def test_special_tokens_are_the_tokenizers() -> None:
-    special = (Tokenizer.pad, Tokenizer.unknown, Tokenizer.begin, Tokenizer.end)
+    special = LEARNED_MARKS
     assert special == (ngram.PADDING, ngram.UNKNOWN, ngram.BEGIN, ngram.END)
 
 

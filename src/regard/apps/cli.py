@@ -58,7 +58,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")
 def train(
     recipe: Annotated[
         str,
-        typer.Argument(help="A recipe (see `regard recipes`) or a spec in a .yaml file.", show_default=False),
+        typer.Argument(
+            help="A recipe (see `regard recipes`), a spec in a .yaml file, or a run for its spec.",
+            show_default=False,
+        ),
     ],
     data: Data,
     out: Annotated[Path, typer.Option(help="Run folder; the same command resumes it.", show_default=False)],

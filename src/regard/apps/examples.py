@@ -21,9 +21,6 @@ def test_records(data: str, spec: DataSpec) -> list[tuple[str, ...]]:
 def spec_of(name: str) -> SystemSpec:
     """The spec of a run folder, a recipe or a spec file."""
     path = Path(name)
-    if RunFolder.holds_run(path):
-        folder = RunFolder.open(path)
-        return SystemSpec.from_dict(folder.record.spec, where=str(path / "regard.json"))
-    if name not in RECIPES and not path.suffix:
+    if name not in RECIPES and not path.suffix and not RunFolder.holds_run(path):
         raise UsageError(f"{name!r} is neither a run folder nor a recipe{nearest(name, RECIPES)}")
     return system_named(name)

@@ -1,7 +1,7 @@
 """From a recipe and a file of examples to a run folder."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,10 +39,12 @@ class Listener:
 
 
 def system_named(name: str | Path | SystemSpec) -> SystemSpec:
-    """A recipe by name, a spec in a YAML file, or a spec as it is."""
+    """A recipe by name, the spec of a run or in a YAML file, or a spec as it is."""
     if isinstance(name, SystemSpec):
         return name
     path = Path(name)
+    if RunFolder.holds_run(path):
+        return SystemSpec.from_dict(RunFolder.open(path).record.spec, where=str(path / "regard.json"))
     if path.suffix in (".yaml", ".yml", ".json"):
         if not path.is_file():
             raise UsageError(f"{path}: there is no such file")
@@ -75,6 +77,7 @@ def train(
     refuse_impossible(spec)
     chosen, folder_path = choose_device(device), Path(out)
     known = known_tokenizers(folder_path, start_from or vocabulary)
+    refuse_other_marks(spec, known or {})
     given, given_valid = spec.data.find(data, valid)
     prepared = spec.data.prepare(given, given_valid, seed, known, cache_folder())
     listener = listener or Listener()
@@ -106,6 +109,16 @@ def refuse_impossible(spec: SystemSpec) -> None:
     """Sizes that do not fit together are told at once, before any data is read; this allocates nothing."""
     with torch.device("meta"):
         spec.model.build(dict.fromkeys(spec.data.fields, 8))
+
+
+def refuse_other_marks(spec: SystemSpec, tokenizers: Mapping[str, Tokenizer]) -> None:
+    """A model that knows special tokens by number can read only vocabularies that number them so."""
+    for tokenizer in tokenizers.values():
+        if spec.model.marks not in (None, tuple(tokenizer.marks)):
+            raise UsageError(
+                f"the model {spec.model.kind()!r} takes {spec.model.marks} for padding, unknown, begin "
+                f"and end, but in this vocabulary they are {tuple(tokenizer.marks)}: let it learn its own"
+            )
 
 
 def cache_folder() -> Path:

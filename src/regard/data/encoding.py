@@ -13,7 +13,7 @@ from regard.data.origins import Pair
 from regard.data.pair_batches import MARKS, PairStores
 from regard.data.readers import ReadReport
 from regard.data.store import StoreWriter, TokenStore, element_type
-from regard.data.tokenizers import Tokenizer
+from regard.data.tokenizers import Marks, Tokenizer
 
 _BLOCK = 4096
 """Rows encoded at once: enough for the tokenizer's threads, little in memory."""
@@ -68,7 +68,11 @@ class Encoded(NamedTuple):
 
     @property
     def stores(self) -> PairStores:
-        return PairStores(self.source.pieces, self.target.pieces)
+        return PairStores(self.source.pieces, self.target.pieces, self.marks)
+
+    @property
+    def marks(self) -> tuple[Marks, Marks]:
+        return self.source.tokenizer.marks, self.target.tokenizer.marks
 
 
 def encode_pairs(
@@ -111,8 +115,10 @@ def open_pairs(tokenizers: tuple[Tokenizer, Tokenizer], shelf: Shelf) -> Encoded
 
 def draw_pairs(encoded: Encoded, seed: int, epoch: int, longest: int, shelf: Shelf) -> PairStores:
     """The pieces of an epoch: drawn anew where BPE dropout is on, the same as ever where it is not."""
-    drawn = [_draw_side(side, seed, epoch, stream, longest, shelf) for stream, side in enumerate(encoded)]
-    return PairStores(*drawn)
+    source, target = (
+        _draw_side(side, seed, epoch, stream, longest, shelf) for stream, side in enumerate(encoded)
+    )
+    return PairStores(source, target, encoded.marks)
 
 
 def _draw_side(side: Side, seed: int, epoch: int, stream: int, longest: int, shelf: Shelf) -> TokenStore:
@@ -153,7 +159,7 @@ def _encode_block(
         rows = [sides[side][i] for i in kept]
         writers[name].add(rows)
         tally.tokens[side] += sum(len(row) for row in rows)
-        tally.unknown[side] += sum(row.count(Tokenizer.unknown) for row in rows)
+        tally.unknown[side] += sum(row.count(tokenizers[side].unknown) for row in rows)
         if f"{name} text" in writers:
             texts = [np.frombuffer(block[i][side].encode(), dtype=np.uint8) for i in kept]
             writers[f"{name} text"].add(texts)

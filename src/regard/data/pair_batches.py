@@ -11,7 +11,7 @@ from jaxtyping import Int32
 from regard.core.sequences import Tokens
 from regard.data.batches import BatchPlan
 from regard.data.store import TokenStore
-from regard.data.tokenizers import Tokenizer
+from regard.data.tokenizers import Marks
 
 _FEWEST_TOKENS = 512
 MARKS = 2
@@ -45,6 +45,8 @@ class PairStores(NamedTuple):
 
     source: TokenStore
     target: TokenStore
+    marks: tuple[Marks, Marks]
+    """Of both vocabularies."""
 
     @property
     def lengths(self) -> Int32[np.ndarray, "rows 2"]:
@@ -69,6 +71,7 @@ class PairBatches(Sequence[PairBatch]):
 
     def __getitem__(self, index: int) -> PairBatch:  # type: ignore[override]  # one batch at a time
         rows = self._plan[index]
-        source = self._stores.source.padded(rows, Tokenizer.pad, None, Tokenizer.end)
-        target = self._stores.target.padded(rows, Tokenizer.pad, Tokenizer.begin, Tokenizer.end)
+        marks, target_marks = self._stores.marks
+        source = self._stores.source.padded(rows, marks.pad, None, marks.end)
+        target = self._stores.target.padded(rows, target_marks.pad, target_marks.begin, target_marks.end)
         return PairBatch(source, target, rows)

@@ -127,8 +127,8 @@ class Pairs:
 
 def encode_sources(tokenizer: Tokenizer, texts: Sequence[str]) -> Tokens:
     """Texts as a model reads them: pieces + [end]. Nothing is cut, however long."""
-    rows = [[*pieces, Tokenizer.end] for pieces in tokenizer.encode_many(texts)]
-    return Tokens.pad(rows, Tokenizer.pad)
+    rows = [[*pieces, tokenizer.end] for pieces in tokenizer.encode_many(texts)]
+    return Tokens.pad(rows, tokenizer.pad)
 
 
 def _supplied(

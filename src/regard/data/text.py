@@ -197,7 +197,7 @@ class PreparedText:
     def documents(self) -> tuple[np.ndarray, np.ndarray]:
         """All documents end to end, and where each begins, for models that count them."""
         values = self.stream[1:]
-        return values, np.concatenate(([0], np.flatnonzero(values == Tokenizer.end) + 1))
+        return values, np.concatenate(([0], np.flatnonzero(values == self.tokenizers["text"].end) + 1))
 
     def examples(self, most: int) -> list[tuple[str, str]]:
         """Beginnings of validation documents, and how they go on."""
@@ -215,8 +215,6 @@ class PreparedText:
 def encode_text(documents: Documents, tokenizer: Tokenizer, shelf: Shelf) -> Stream:
     end = tokenizer.end
     writer = shelf.writer("text.tokens", element_type(tokenizer.size))
-    # Most tokenizers put a space before the first word of a text; a passage that goes on has one of its own.
-    joined = tokenizer.spec.unit != "character"
     count = words = characters = unknown = 0
     inside = False
     try:
@@ -224,7 +222,7 @@ def encode_text(documents: Documents, tokenizer: Tokenizer, shelf: Shelf) -> Str
         for some in _groups(documents):
             texts = []
             for passage in some:
-                texts.append(passage.text.removeprefix(" ") if inside and joined else passage.text)
+                texts.append(tokenizer.going_on(passage.text) if inside else passage.text)
                 inside = not passage.ends
             rows = tokenizer.encode_many(texts)
             writer.add(

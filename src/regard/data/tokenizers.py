@@ -2,7 +2,8 @@
 
 Spaces are kept as the mark ``▁`` in front of words, so that decoding is exact: what comes back is the text
 with its runs of white space (and any ``▁``) as single spaces; units ``byte_bpe`` and ``character`` give back
-every character. Ids 0 to 3 are padding, unknown, begin and end in every vocabulary.
+every character. Ids 0 to 3 are padding, unknown, begin and end in every vocabulary that is learned here. One
+that was learned elsewhere keeps its own ids and rules: whatever its file says is done.
 """
 
 import json
@@ -17,10 +18,11 @@ from regard.core.errors import RunError, UsageError
 from regard.data.byte_pairs import DroppingWord, Merge
 from regard.data.randomness import Drops
 from regard.data.store import write_atomically
-from regard.data.units import MERGING, SPACE, SPECIALS, TokenizerSpec, bytes_of, learn
+from regard.data.units import LEARNED_MARKS, MERGING, SPACE, Marks, TokenizerSpec, bytes_of, learn
 
-__all__ = ["Tokenizer", "TokenizerSpec"]
+__all__ = ["Marks", "Tokenizer", "TokenizerSpec"]
 
+_SPEC, _MARKS = "regard", "regard_marks"
 _WORDS_REMEMBERED = 1 << 17
 _TEXTS_REMEMBERED = 1 << 16
 
@@ -28,10 +30,8 @@ _TEXTS_REMEMBERED = 1 << 16
 class Tokenizer:
     """A trained vocabulary. Encoding adds no special tokens; decoding leaves out all but the unknown."""
 
-    pad, unknown, begin, end = range(4)
-
-    def __init__(self, spec: TokenizerSpec, inner: library.Tokenizer) -> None:
-        self.spec = spec
+    def __init__(self, spec: TokenizerSpec, inner: library.Tokenizer, marks: Marks = LEARNED_MARKS) -> None:
+        self.spec, self.marks = spec, marks
         self._inner = inner
         # A text that happens to contain "</s>" is text: it must never end a sentence.
         inner.encode_special_tokens = True
@@ -43,9 +43,39 @@ class Tokenizer:
         """Learn a vocabulary; the same texts give the same file."""
         return cls(spec, learn(spec, texts))
 
+    @classmethod
+    def taken_over(cls, inner: library.Tokenizer, marks: Marks, size: int) -> "Tokenizer":
+        """A vocabulary learned elsewhere; ``size`` may be more than it has, where a model has spare rows."""
+        # How long a row may be is a matter of batches; a file that remembers it would cut or fill texts.
+        inner.no_truncation()
+        inner.no_padding()
+        return cls(TokenizerSpec(unit="imported", size=size), inner, marks)
+
+    @property
+    def pad(self) -> int:
+        return self.marks.pad
+
+    @property
+    def unknown(self) -> int:
+        return self.marks.unknown
+
+    @property
+    def begin(self) -> int:
+        return self.marks.begin
+
+    @property
+    def end(self) -> int:
+        return self.marks.end
+
     @property
     def size(self) -> int:
-        return int(self._inner.get_vocab_size())
+        return self.spec.size if self.spec.unit == "imported" else int(self._inner.get_vocab_size())
+
+    @cached_property
+    def doubles_space(self) -> bool:
+        """Whether it puts a space in front of every text, even of one that begins with a space."""
+        alone = self.encode("a")
+        return self.encode("a a")[len(alone) :] == alone != self.encode(" a")
 
     def encode(self, text: str) -> list[int]:
         return self.encode_many([text])[0]
@@ -55,6 +85,14 @@ class Tokenizer:
             return [self._encode_characters(text) for text in texts]
         encoded = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
         return [encoding.ids for encoding in encoded]
+
+    def encode_more(self, text: str) -> list[int]:
+        """A text that goes on from another: the space between them is the one it begins with."""
+        return self.encode(self.going_on(text))
+
+    def going_on(self, text: str) -> str:
+        """What to encode so that ``text`` follows on what was encoded before."""
+        return text.removeprefix(" ") if self.doubles_space else text
 
     def encode_with_dropout(self, text: str, seed: int, epoch: int, line: int) -> list[int]:
         """Encode with ``spec.dropout``; a pure function of its arguments, whatever was asked before."""
@@ -75,7 +113,7 @@ class Tokenizer:
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """One readable string a token; ``▁`` stands for a space in it."""
-        return [self._readable(str(self._inner.id_to_token(int(token)))) for token in ids]
+        return [self._readable(int(token)) for token in ids]
 
     def spellings(self, word: str) -> list[list[int]]:
         """A word's tokens at the start of a text and inside one, which may differ."""
@@ -84,9 +122,12 @@ class Tokenizer:
         return [ids for ids in ([alone] if alone == inside else [alone, inside]) if ids]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Where in ``text`` each piece of ``encode(text)`` stands, spaces around it left out."""
+        """Where in ``text`` each piece of ``encode(text)`` stands, spaces around it left out.
+
+        An imported vocabulary says itself what is left out.
+        """
         spans = self._inner.encode(text, add_special_tokens=False).offsets
-        if self.spec.unit == "character":
+        if self.spec.unit in ("character", "imported"):
             return list(spans)
         return [_trimmed(text, start, end) for start, end in spans]
 
@@ -96,27 +137,35 @@ class Tokenizer:
 
     def merges(self) -> list[tuple[str, str]]:
         """The pairs that are merged, in the order in which they were learned; none for other units."""
-        if self.spec.unit not in MERGING:
+        if self.spec.unit not in MERGING and self._model.get("type") != "BPE":
             return []
         return [(left, right) for left, right in self._model["merges"]]
 
     def to_json(self) -> str:
         values = json.loads(self._inner.to_str())
         # The library refuses unknown fields at the top but not inside the model: there our spec is safe.
-        values["model"]["regard"] = self.spec.to_dict()
+        values["model"][_SPEC] = self.spec.to_dict()
+        if self.marks != LEARNED_MARKS:
+            values["model"][_MARKS] = self.marks._asdict()
         return json.dumps(values, ensure_ascii=False, indent=1)
 
     @classmethod
     def from_json(cls, text: str, where: str | Path = "tokenizer.json") -> "Tokenizer":
         try:
-            spec = TokenizerSpec.from_dict(json.loads(text)["model"]["regard"])
-            return cls(spec, library.Tokenizer.from_str(text))
+            model = json.loads(text)["model"]
+            spec = TokenizerSpec.from_dict(model[_SPEC])
+            marks = Marks(**model[_MARKS]) if _MARKS in model else LEARNED_MARKS
+            return cls(spec, library.Tokenizer.from_str(text), marks)
         except UsageError as error:
             raise RunError(f"{where}: {error}") from None
         except (KeyError, TypeError):
             raise RunError(f"{where}: not a tokenizer that regard wrote") from None
         except Exception as error:  # the library raises nothing more precise
             raise RunError(f"{where}: damaged or not a tokenizer file: {error}") from None
+
+    def to_library(self) -> library.Tokenizer:
+        """A copy for other programs, in which nothing of ours is left."""
+        return library.Tokenizer.from_str(self._inner.to_str())
 
     def save(self, path: str | Path) -> None:
         """Write; a reader sees the old file or the new one, never a part."""
@@ -166,14 +215,27 @@ class Tokenizer:
             word = self._words[text] = DroppingWord(characters, self._merge_table)
         return word
 
-    def _readable(self, token: str) -> str:
-        if token in SPECIALS:
-            return token
-        if self.spec.unit == "byte_bpe":
+    @cached_property
+    def _added(self) -> dict[int, str]:
+        """Tokens that stand beside the vocabulary, marks among them: they are written as they are."""
+        return {number: str(token) for number, token in self._inner.get_added_tokens_decoder().items()}
+
+    @cached_property
+    def _byte_level(self) -> bool:
+        decoder = self._inner.decoder
+        return decoder is not None and b"ByteLevel" in decoder.__getstate__()
+
+    def _readable(self, number: int) -> str:
+        token = self._added.get(number) or self._inner.id_to_token(number)
+        if token is None:
+            return "\ufffd"  # a spare row of an imported model
+        if number in self._added:
+            return str(token)
+        if self._byte_level:
             token = bytes_of(token).decode("utf-8", errors="replace")
         if self.spec.unit in ("word", "blank") and len(token) > 1:
             token = token.removeprefix(SPACE)
-        return token.replace(" ", SPACE)
+        return str(token.replace(" ", SPACE))
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

@@ -1,17 +1,21 @@
-"""The six units of text: how text is normalised, cut into words, learned, and put together again."""
+"""The six units of text: how text is normalised, cut into words, learned, and put together again.
+
+A seventh, ``imported``, is whatever a vocabulary that was learned elsewhere does.
+"""
 
 import json
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import tokenizers as library
 from pydantic import Field, model_validator
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
+from regard.core.errors import UsageError
 from regard.core.spec import Spec
 
-Unit: TypeAlias = Literal["bpe", "byte_bpe", "wordpiece", "word", "blank", "character"]
+Unit: TypeAlias = Literal["bpe", "byte_bpe", "wordpiece", "word", "blank", "character", "imported"]
 
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 UNKNOWN = "<unk>"
@@ -21,15 +25,29 @@ MERGING = ("bpe", "byte_bpe")
 BYTES = sorted(pre_tokenizers.ByteLevel.alphabet())
 
 
+class Marks(NamedTuple):
+    """The ids of the tokens that stand for no text; in vocabularies from elsewhere some may be the same."""
+
+    pad: int
+    unknown: int
+    begin: int
+    end: int
+
+
+LEARNED_MARKS = Marks(*range(len(SPECIALS)))
+"""Where ``learn`` puts them."""
+
+
 class TokenizerSpec(Spec):
     """What the pieces of a text are, and how many different ones there may be."""
 
     unit: Unit = "bpe"
     """bpe: merged characters; byte_bpe: merged bytes, nothing is unknown; wordpiece: longest known parts of
     words; word: words and punctuation marks; blank: whatever stands between blanks, for text that is
-    tokenized already; character: every character, spaces too."""
+    tokenized already; character: every character, spaces too; imported: taken over from elsewhere with its
+    own rules, and not to be learned anew."""
     size: int = Field(default=8000, ge=5, le=2_000_000)
-    """Most entries of the vocabulary, the four special tokens counted."""
+    """Most entries of the vocabulary, the four special tokens counted; if imported, exactly so many ids."""
     lowercase: bool = False
     """Fold capital letters; then decoding gives small letters only."""
     split_digits: bool = False
@@ -41,6 +59,14 @@ class TokenizerSpec(Spec):
 
     @model_validator(mode="after")
     def _possible(self) -> "TokenizerSpec":
+        if self.unit == "imported":
+            asked = [name for name, usual in _LEARNING.items() if getattr(self, name) != usual]
+            if asked:
+                raise ValueError(
+                    f"{asked[0]}={getattr(self, asked[0])} is a matter of learning a vocabulary, but "
+                    "unit='imported' is taken over as it is"
+                )
+            return self
         if self.dropout and self.unit not in MERGING:
             raise ValueError(f"dropout={self.dropout} needs merges to drop, but unit={self.unit!r} has none")
         least = len(SPECIALS) + len(BYTES)
@@ -49,8 +75,16 @@ class TokenizerSpec(Spec):
         return self
 
 
+_LEARNING = {"lowercase": False, "split_digits": False, "dropout": 0.0, "min_count": 1}
+
+
 def learn(spec: TokenizerSpec, texts: Iterable[str]) -> library.Tokenizer:
     """The library's tokenizer for these texts; the same texts give the same one, whatever the threads do."""
+    if spec.unit == "imported":
+        raise UsageError(
+            "unit='imported' is a vocabulary learned elsewhere, which cannot be learned anew: name the run "
+            "that has it with --from or --vocabulary, or choose another unit"
+        )
     if iter(texts) is texts:
         texts = list(texts)  # characters are counted before merges are learned: two passes
     if spec.unit == "character":

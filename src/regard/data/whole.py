@@ -106,7 +106,7 @@ def _prepare(
         source_vocabulary=tokenizers[0].size,
         target_vocabulary=tokenizers[1].size,
         padding_share=plan_epoch(encoded.stores.lengths, spec.batch_tokens, seed, 0).padding_share,
-        mapped=any(store.mapped for store in encoded.stores),
+        mapped=any(side.pieces.mapped for side in encoded),
         seconds=0.0,
     )
     return Prepared(encoded, short, report)

@@ -15,8 +15,8 @@ the meaning of a field changes.
 
 Row t of a decoder has read the tokens before t and predicts token t. It bears the name of the token it
 PREDICTS: rows are the target and ⟨end⟩. Columns are what it may look at: the source for a memory, and for the
-sequence itself what has been read, ⟨begin⟩ and the target. Layers, mixers and heads count from 0, as module
-names do.
+sequence itself what has been read, ⟨begin⟩ (or the first token, where nothing stands before it) and the
+target. Layers, mixers and heads count from 0, as module names do.
 """
 
 import json
@@ -170,7 +170,7 @@ def trace_writing(model: nn.Module, written: Written) -> Trace:
         log_probs = reader.predict(hidden).float().log_softmax(-1)
     chosen = log_probs[0].gather(-1, ids[0, 1:, None])[:, 0]
 
-    read, before = tuple(written.read), (BEGIN, *rows[:-1])
+    read, before = tuple(written.read), (written.first or BEGIN, *rows[:-1])
     return Trace(
         source=read,
         target=tuple(written.pieces),

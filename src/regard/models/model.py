@@ -15,6 +15,9 @@ class ModelSpec(Spec):
         "ngram": "regard.models.ngram:NgramSpec",
     }
 
+    marks: ClassVar[tuple[int, int, int, int] | None] = None
+    """The ids that padding, unknown, begin and end must have; None: the vocabulary says which."""
+
     def build(self, sizes: Mapping[str, int]) -> nn.Module:
         """``sizes`` of the vocabularies, by the name of the field they belong to."""
         raise NotImplementedError

@@ -5,7 +5,7 @@ position is represented by is its context: the tokens before it, with ``NOTHING`
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -21,11 +21,13 @@ from regard.parts.ngram_counts import count_ngrams
 from regard.parts.smoothing import KneserNeySpec, Level, SmoothingSpec
 
 PADDING, UNKNOWN, BEGIN, END = range(4)
-"""The same ids in every vocabulary (data/tokenizers)."""
+"""The same ids in every vocabulary that is learned here (data/units)."""
 NOTHING = -1
 
 
 class NgramSpec(ModelSpec):
+    marks: ClassVar[tuple[int, int, int, int] | None] = (PADDING, UNKNOWN, BEGIN, END)
+
     order: int = Field(default=5, ge=1)
     """Tokens of the longest n-gram: each is predicted from the order − 1 before it."""
     smoothing: SmoothingSpec = KneserNeySpec()

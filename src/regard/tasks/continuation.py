@@ -43,6 +43,8 @@ class ContinuationSpec(TaskSpec):
     """Where windows are read alone: tokens in front of each that are read but not judged again."""
     backwards: bool = False
     """The model reads and writes from the last token to the first."""
+    opened: bool = True
+    """Read an end token, which documents begin after, before a prompt; otherwise only where there is none."""
 
     def build(
         self,
@@ -69,6 +71,7 @@ class ContinuationSpec(TaskSpec):
             window=min(one.window for one in everyone),
             context=min(one.context for one in everyone),
             backwards=self.backwards,
+            opened=all(one.opened for one in everyone),
         )
 
 
@@ -105,7 +108,7 @@ class Continuation(Task):
             for row, number, hypotheses in zip(rows, numbers, found, strict=True):
                 answers[row] = Answer(
                     texts[row],
-                    self.tokenizer.pieces(prompts[row][1:]),
+                    self.tokenizer.pieces(self._without_opening(prompts[row])),
                     [self._candidate(prompts[row], hypothesis, wishes.stop) for hypothesis in hypotheses],
                     kept.sentences[number] if kept is not None else None,
                 )
@@ -190,18 +193,23 @@ class Continuation(Task):
         return self.search.build()(step, state, first, end, longest, constraints, kept, numbers)
 
     def _prompt(self, text: str, line: int, truncate: bool) -> list[int]:
-        """An end token, which every document begins after, and the text."""
+        """The text, and before it, where it is wanted or there is no text, an end token."""
         ids = self.tokenizer.encode(text)
+        opening = [self.tokenizer.end] if self.spec.opened or not ids else []
         longest = self.model.longest
-        if longest is not None and len(ids) + 1 > longest:
+        if longest is not None and len(opening) + len(ids) > longest:
             if not truncate:
                 raise DataError(
                     f"{len(ids)} tokens, but this model has {longest} positions "
                     "(--truncate goes on from its last ones)",
                     line=line,
                 )
-            ids = ids[-(longest - 1) :]
-        return [self.tokenizer.end, *self._turned(ids)]
+            ids = ids[len(opening) + len(ids) - longest :]
+        return [*opening, *self._turned(ids)]
+
+    def _without_opening(self, prompt: list[int]) -> list[int]:
+        """What stands for text: no text is ever encoded as an end token."""
+        return prompt[1:] if prompt[0] == self.tokenizer.end else prompt
 
     def _constraints(self, wishes: Wishes, sentences: int) -> list[Constraint]:
         tokenizer, constraints = self.tokenizer, list[Constraint]()
@@ -335,9 +343,16 @@ class Continuation(Task):
         prompt = self._prompt(source, 1, truncate=True)
         if target is None:
             target = self.answer([source], truncate=True)[0].text
-        more = self._turned(self.tokenizer.encode(target)) if target else []
+        more = self._turned(self.tokenizer.encode_more(target)) if target else []
         ids = [*prompt, *more][: self.model.longest]
-        return Written(lambda: self.model.start(1), [], ids, self.tokenizer.pieces(ids[1:]))
+        pieces = self.tokenizer.pieces(ids)
+        if (
+            len(ids) == 1 and ids[0] != self.tokenizer.end
+        ):  # a single token is foreseen from the end before it
+            ids = [self.tokenizer.end, *ids]
+            return Written(lambda: self.model.start(1), [], ids, pieces)
+        first = None if ids[0] == self.tokenizer.end else pieces[0]
+        return Written(lambda: self.model.start(1), [], ids, pieces[1:], first)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.tokenizer.pieces(ids)

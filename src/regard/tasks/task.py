@@ -72,6 +72,8 @@ class Written(NamedTuple):
     """A first token, those that were written, and the end unless it was cut off."""
     pieces: list[str]
     """Of what was written, without first and last."""
+    first: str | None = None
+    """The piece that the first token is; None where it is a mark and no text."""
 
 
 class Task(ABC):
