@@ -302,6 +302,41 @@ def look(
     print(html)
 
 
+@app.command(name="import")
+def import_(
+    source: Annotated[
+        Path, typer.Argument(help="Folder of a GPT-2 as Hugging Face saves it.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Argument(help="Run folder to write.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Make a run of a Hugging Face folder: for run, eval, score, look and train --from."""
+    from regard.apps.exchange import import_run
+
+    done = import_run(source, out)
+    if as_json:
+        print_json(done._asdict())
+    else:
+        print(f"{out}: {done.parameters:,} parameters, vocabulary {done.vocabulary:,}, from {source}")
+
+
+@app.command()
+def export(
+    folder: RunDir,
+    out: Annotated[Path, typer.Argument(help="Folder (hf) or file (arpa) to write.", show_default=False)],
+    to: Annotated[str, typer.Option(help="hf: for Hugging Face transformers; arpa: n-grams as a file.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write a run as another program reads it."""
+    from regard.apps.exchange import export_run
+
+    done = export_run(folder, out, to)
+    if as_json:
+        print_json(done._asdict())
+    else:
+        print(f"{out}: {done.parameters:,} parameters, vocabulary {done.vocabulary:,}, from {folder}")
+
+
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
     """What this machine has, and whether anything is in the way."""

@@ -1,0 +1,100 @@
+"""Runs from and for other programs: ``regard import`` and ``regard export``."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from regard.apps.session import load, read_tokenizers, tokenizer_files
+from regard.core.errors import RunError, UsageError, nearest
+from regard.data.tokenizers import Tokenizer
+from regard.interop.aside import refuse_occupied, written_aside
+from regard.interop.hugging_face import folder_files, read_folder
+from regard.recipes.system import SystemSpec
+from regard.training.durable import replace_file, write_synced
+from regard.training.run_folder import RECORD, RunFolder
+
+FORMATS = {
+    "hf": "a folder for Hugging Face transformers (GPT-2)",
+    "arpa": "a file for n-gram toolkits (SRILM, KenLM)",
+}
+UNKNOWN_DATA = "imported: what it was trained on is not known here"
+
+
+class Exchanged(NamedTuple):
+    """What was written."""
+
+    out: str
+    parameters: int
+    vocabulary: int
+
+
+def import_run(source: str | Path, out: str | Path) -> Exchanged:
+    """A Hugging Face folder becomes a run folder."""
+    target = Path(out)
+    refuse_occupied(target)  # before anything large is read
+    taken = read_folder(Path(source))
+    files = tokenizer_files(taken.tokenizers)
+    with written_aside(target) as aside:
+        folder = RunFolder.create(aside, taken.system, 0, UNKNOWN_DATA, files)
+        folder.save_weights(taken.weights)
+    parameters = sum(tensor.numel() for tensor in taken.weights.values())
+    return Exchanged(str(out), parameters, max(tokenizer.size for tokenizer in taken.tokenizers.values()))
+
+
+def export_run(run: str | Path, out: str | Path, to: str) -> Exchanged:
+    """A run folder becomes what another program reads."""
+    if to not in FORMATS:
+        raise UsageError(f"--to {to}: there is no such format{nearest(to, FORMATS)}")
+    return _export_arpa(Path(run), Path(out)) if to == "arpa" else _export_folder(Path(run), Path(out))
+
+
+def _export_folder(run: Path, target: Path) -> Exchanged:
+    refuse_occupied(target)
+    folder = RunFolder.open(run)
+    system = SystemSpec.from_dict(folder.record.spec, where=str(run / RECORD))
+    tokenizers = read_tokenizers(folder, system)
+    if not folder.has_weights():
+        raise RunError(f"{run}: training has not yet saved any weights here")
+    weights = folder.read_weights()
+    files = folder_files(system, tokenizers, weights)
+    with written_aside(target) as aside:
+        for name, content in files.items():
+            write_synced(aside / name, content)
+    parameters = sum(tensor.numel() for tensor in weights.values())
+    return Exchanged(str(target), parameters, max(tokenizer.size for tokenizer in tokenizers.values()))
+
+
+@runtime_checkable
+class SaysArpa(Protocol):
+    def arpa_lines(self, names: Sequence[str]) -> Iterator[str]: ...
+
+
+def _export_arpa(run: Path, target: Path) -> Exchanged:
+    loaded = load(run, device="cpu")
+    if not isinstance(loaded.model, SaysArpa):
+        raise UsageError(
+            f"{run}: an ARPA file holds counted words, but this run's model is "
+            f"{loaded.spec.model.kind()!r} (--to arpa is for recipe ngram)"
+        )
+    tokenizer = next(iter(loaded.tokenizers.values()))
+    text = "\n".join(loaded.model.arpa_lines(arpa_names(tokenizer))) + "\n"
+    if target.is_dir():
+        raise UsageError(f"{target}: is a folder; an ARPA file is to be written here")
+    target.absolute().parent.mkdir(parents=True, exist_ok=True)
+    replace_file(target, text.encode())
+    return Exchanged(str(target), sum(tensor.numel() for tensor in loaded.model.buffers()), tokenizer.size)
+
+
+def arpa_names(tokenizer: Tokenizer) -> list[str]:
+    """A word for every token, without white space, which the format is divided by.
+
+    Words as people write them where that leaves no two alike; otherwise with the mark of the space before.
+    """
+    raw = {number: token for token, number in tokenizer.vocabulary().items()}
+    readable = tokenizer.pieces(range(tokenizer.size))
+    names = readable if len(set(readable)) == len(readable) else [raw[i] for i in range(tokenizer.size)]
+    visible = ["".join(f"\\u{ord(c):04x}" if c.isspace() else c for c in name) for name in names]
+    if len(set(visible)) < len(visible):
+        twice = next(name for name in visible if visible.count(name) > 1)
+        raise UsageError(f"two tokens would both be called {twice!r} in an ARPA file")
+    return visible

@@ -1,0 +1,174 @@
+"""Vocabularies of Hugging Face folders: read with their own rules, written so that theirs come back."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tokenizers as library
+from tokenizers import AddedToken, decoders, models, pre_tokenizers, processors
+
+from regard.core.errors import DataError, UsageError
+from regard.data.tokenizers import Marks, Tokenizer
+from regard.interop.hugging_face_files import GENERATION, read_json_if_there, to_json
+
+TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
+VOCABULARY, MERGES = "vocab.json", "merges.txt"
+_ROLES = ("bos_token", "eos_token", "unk_token", "pad_token")
+_END_OF_TEXT = "<|endoftext|>"
+_NO_LIMIT = 10**30
+
+
+class Found(NamedTuple):
+    tokenizer: Tokenizer
+    opened: bool
+    """Every text is read after an end token."""
+
+
+def read_tokenizer(folder: Path, config: Mapping[str, Any]) -> Found:
+    """With the special tokens that its files name, or else the ids in ``config``."""
+    said = _said(folder)
+    inner, where = _inner(folder, said)
+    ids = inner.get_vocab(with_added_tokens=True)
+    names = {role: name for role in _ROLES if (name := _content(said.get(role))) in ids}
+    known = set(inner.get_added_tokens_decoder())
+    # Who wraps a vocabulary says what is special in it; its own file need not. The unknown is left as it is
+    # there: in what is decoded it shows that something was.
+    marks = [name for role, name in names.items() if role != "unk_token" and ids[name] not in known]
+    inner.add_special_tokens([AddedToken(name, special=True) for name in marks])
+    most = max(ids.values(), default=-1) + 1
+    size = config.get("vocab_size", most)
+    if not isinstance(size, int) or most > size:
+        raise DataError(
+            f"has ids up to {most - 1}, but config.json gives the model {size!r} rows (vocab_size)",
+            file=where,
+        )
+    found = _marks({role: ids[name] for role, name in names.items()}, folder, config, size, where)
+    tokenizer = Tokenizer.taken_over(inner, found, size)
+    return Found(tokenizer, _opened(inner, found, said, where))
+
+
+def _said(folder: Path) -> dict[str, Any]:
+    older = read_json_if_there(folder / "special_tokens_map.json")
+    return older | read_json_if_there(folder / TOKENIZER_CONFIG)
+
+
+def _inner(folder: Path, said: Mapping[str, Any]) -> tuple[library.Tokenizer, Path]:
+    """The library's tokenizer, and the file to blame."""
+    whole = (folder / TOKENIZER).exists()
+    if not whole and (missing := [name for name in (VOCABULARY, MERGES) if not (folder / name).exists()]):
+        raise DataError(f"missing; there is no {TOKENIZER} either", file=folder / missing[0])
+    path = folder / (TOKENIZER if whole else VOCABULARY)
+    try:
+        if whole:
+            return library.Tokenizer.from_str(path.read_text(encoding="utf-8")), path
+        return _byte_pairs(folder, said), path
+    except DataError:
+        raise
+    except Exception as error:  # the library raises nothing more precise
+        raise DataError(f"damaged or not a tokenizer file: {error}", file=path) from None
+
+
+def _byte_pairs(folder: Path, said: Mapping[str, Any]) -> library.Tokenizer:
+    """The older form of GPT-2's vocabulary: pieces and merges in two files, the rules in nobody's."""
+    inner = library.Tokenizer(models.BPE.from_file(str(folder / VOCABULARY), str(folder / MERGES)))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=bool(said.get("add_prefix_space")))
+    inner.decoder = decoders.ByteLevel()
+    if inner.token_to_id(_END_OF_TEXT) is not None:
+        inner.add_special_tokens([_END_OF_TEXT])
+    added = folder / "added_tokens.json"
+    for token, number in sorted(read_json_if_there(added).items(), key=lambda item: int(item[1])):
+        inner.add_tokens([token])
+        if inner.token_to_id(token) != number:
+            raise DataError(
+                f"{token!r} has number {number}, but {inner.token_to_id(token)} is next", file=added
+            )
+    return inner
+
+
+def _content(token: Any) -> str | None:
+    return token.get("content") if isinstance(token, Mapping) else token
+
+
+def _marks(
+    named: Mapping[str, int], folder: Path, config: Mapping[str, Any], size: int, where: Path
+) -> Marks:
+    generation = read_json_if_there(folder / GENERATION)
+
+    def number(role: str) -> int | None:
+        if role in named:
+            return named[role]
+        for values in (generation, config):
+            value = values.get(f"{role}_id")
+            first = value[0] if isinstance(value, list) and value else value
+            # A config that was never adapted to its vocabulary still has GPT-2's own number.
+            if isinstance(first, int) and 0 <= first < size:
+                return first
+        return None
+
+    end = number("eos_token")
+    if end is None:
+        raise DataError(
+            f"no token ends a text: neither does {TOKENIZER_CONFIG} name an eos_token of this vocabulary "
+            "nor config.json number one",
+            file=where,
+        )
+    begin, unknown, pad = (
+        end if found is None else found for found in map(number, ("bos_token", "unk_token", "pad_token"))
+    )
+    return Marks(pad=pad, unknown=unknown, begin=begin, end=end)
+
+
+def _opened(inner: library.Tokenizer, marks: Marks, said: Mapping[str, Any], where: Path) -> bool:
+    """Whether texts get an end token in front; anything else around them is nothing we could do."""
+    plain = list(inner.encode("a", add_special_tokens=False).ids)
+    around = list(inner.encode("a", add_special_tokens=True).ids)
+    if "add_bos_token" in said or "add_eos_token" in said:  # then what the file itself adds does not count
+        front = [marks.begin] if said.get("add_bos_token") else []
+        around = [*front, *plain, *([marks.end] if said.get("add_eos_token") else [])]
+    if around == plain:
+        return False
+    if around == [marks.end, *plain]:
+        return True
+    shown = inner.decode(around, skip_special_tokens=False)
+    raise UsageError(
+        f"{where}: puts special tokens around every text ({shown!r} for 'a'); regard knows only an end token "
+        "in front"
+    )
+
+
+def write_tokenizer(tokenizer: Tokenizer, opened: bool, longest: int | None) -> dict[str, bytes]:
+    """``tokenizer.json`` and what AutoTokenizer must be told beside it."""
+    inner = tokenizer.to_library()
+    names = {number: token for token, number in inner.get_vocab(with_added_tokens=True).items()}
+    end = names.get(tokenizer.end)
+    if end is None:
+        raise UsageError(f"the token that ends a text ({tokenizer.end}) has no name in this vocabulary")
+    if opened:
+        _open_with(inner, end, tokenizer.end)
+    others = {"unk_token": tokenizer.unknown, "pad_token": tokenizer.pad}
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": end,
+        "eos_token": end,
+        **{
+            role: names[number]
+            for role, number in others.items()
+            if number != tokenizer.end and number in names
+        },
+        "model_max_length": longest or _NO_LIMIT,
+        "clean_up_tokenization_spaces": False,
+    }
+    if tokenizer.spec.unit != "imported":
+        # Here "</s>" in a text has always been text; where a vocabulary comes from, its own custom holds.
+        config["split_special_tokens"] = True
+    return {TOKENIZER: inner.to_str(pretty=True).encode(), TOKENIZER_CONFIG: to_json(config)}
+
+
+def _open_with(inner: library.Tokenizer, end: str, number: int) -> None:
+    if list(inner.encode("", add_special_tokens=True).ids) == [number]:
+        return
+    template = processors.TemplateProcessing(
+        single=f"{end} $A", pair=f"{end} $A {end} $B", special_tokens=[(end, number)]
+    )
+    steps: Iterable[Any] = (template,) if inner.post_processor is None else (inner.post_processor, template)
+    inner.post_processor = processors.Sequence(list(steps))
