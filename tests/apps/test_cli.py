@@ -24,7 +24,19 @@ def test_help_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "heavy: []" in done.stdout
-    for command in ("train", "run", "eval", "score", "recipes", "diff", "look", "doctor", "demo"):
+    for command in (
+        "train",
+        "run",
+        "eval",
+        "score",
+        "recipes",
+        "diff",
+        "look",
+        "import",
+        "export",
+        "doctor",
+        "demo",
+    ):
         assert command in done.stdout
 
 

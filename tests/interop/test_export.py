@@ -90,6 +90,14 @@ def test_what_went_out_comes_in_again(run: Run, exported: Path, tmp_path: Path) 
     ]
 
 
+def test_what_is_looked_at_after_a_prompt_has_one_space(run: Run) -> None:
+    if run.tokenizers["text"].spec.unit != "character":
+        tokenizer = run.tokenizers["text"]
+        assert run.trace("The quick", " brown").target == tuple(
+            tokenizer.pieces(tokenizer.encode("The quick brown"))
+        )
+
+
 BLOCK = "model.decoder.stack.blocks.0"
 
 
