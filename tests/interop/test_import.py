@@ -1,5 +1,6 @@
 """A GPT-2 folder as a run: the same tokens, logits, texts and costs as transformers has."""
 
+import itertools
 import json
 import math
 import shutil
@@ -11,12 +12,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
+from tokenizers.pre_tokenizers import ByteLevel
 
 from regard.apps.exchange import export_run, import_run
 from regard.apps.session import Run, load
 from regard.apps.training import train
 from regard.core.errors import DataError, RegardError, UsageError
 from regard.core.sequences import Tokens
+from regard.data.pairs import Pairs, PairsSpec
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
 from regard.interop.hugging_face import read_folder
 from regard.search.greedy import GreedySpec
@@ -321,6 +324,19 @@ def test_an_imported_vocabulary_is_not_learned_anew_nor_counted_with(run: Run, t
             TokenizerSpec(unit="imported").override([change])
 
 
+def test_pairs_are_marked_as_each_vocabulary_has_it(run: Run) -> None:
+    own = Tokenizer.train(TokenizerSpec(unit="word", size=50), folders.SENTENCES)
+    texts = list(itertools.pairwise(["the dog", "a", "the lazy dog", "x y z"]))
+    spec = PairsSpec(held_out=0.0)
+    for tokenizers in ((run.tokenizers["text"], own), (own, run.tokenizers["text"])):
+        (batch,) = Pairs.prepare(spec, texts, texts, tokenizers=tokenizers).epoch(0)
+        for row, source, target in zip(batch.rows.tolist(), batch.source.ids, batch.target.ids, strict=True):
+            (here, there), (left, right) = tokenizers, texts[row]
+            read, written = [*here.encode(left), here.end], [there.begin, *there.encode(right), there.end]
+            assert source.tolist() == read + [here.pad] * (len(source) - len(read))
+            assert target.tolist() == written + [there.pad] * (len(target) - len(written))
+
+
 def test_passages_of_a_document_join_without_losing_or_doubling_a_space(run: Run) -> None:
     ours = run.tokenizers["text"]
     own = Tokenizer.train(TokenizerSpec(unit="byte_bpe", size=330), folders.SENTENCES)
@@ -331,6 +347,15 @@ def test_passages_of_a_document_join_without_losing_or_doubling_a_space(run: Run
                 joined = tokenizer.encode(text[:cut]) + tokenizer.encode_more(text[cut:])
                 assert tokenizer.decode(joined) == text
             assert tokenizer.encode("the") + tokenizer.encode_more(" dog") == tokenizer.encode("the dog")
+
+
+def test_a_space_that_is_put_only_where_there_is_none_is_not_doubled(run: Run) -> None:
+    inner = folders.library_tokenizer()
+    inner.pre_tokenizer = ByteLevel(add_prefix_space=True)
+    ours = Tokenizer.taken_over(inner, run.tokenizers["text"].marks, 330)
+    assert ours.encode("dog") == ours.encode(" dog")
+    for more in (" dog", "  dog"):
+        assert ours.encode("the") + ours.encode_more(more) == ours.encode(f"the{more}")
 
 
 # Refusals

@@ -86,7 +86,8 @@ def _byte_pairs(folder: Path, said: Mapping[str, Any]) -> library.Tokenizer:
 
 
 def _content(token: Any) -> str | None:
-    return token.get("content") if isinstance(token, Mapping) else token
+    content = token.get("content") if isinstance(token, Mapping) else token
+    return content if isinstance(content, str) else None
 
 
 def _marks(
