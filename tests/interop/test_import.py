@@ -134,6 +134,25 @@ def test_greedy_continuations_are_theirs(folder: Path, run: Run, prompts: list[s
     assert ["".join(run.pieces(prompt, GREEDY)) for prompt in prompts] == wanted
 
 
+def test_greedy_continuations_end_where_theirs_do(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "theirs")
+    theirs, words = folders.loaded(folder)
+    prompt = words("The quick", return_tensors="pt")
+    with torch.no_grad():
+        written = theirs.generate(**prompt, do_sample=False, max_new_tokens=12, pad_token_id=329)[0]
+    before = set(prompt["input_ids"][0].tolist())
+    end = next(number for number in written[5:].tolist() if number not in before)
+    for name in ("config.json", "generation_config.json"):
+        folders.change_json(tmp_path / "theirs" / name, eos_token_id=end)
+    name = words.convert_ids_to_tokens(end)
+    folders.change_json(tmp_path / "theirs" / "tokenizer_config.json", eos_token=name)
+    import_run(tmp_path / "theirs", tmp_path / "ours")
+    (answer,) = load(tmp_path / "ours").answers(["The quick"], GREEDY)
+    assert answer.candidates[0].finished
+    assert len(answer.candidates[0].pieces) < 12
+    assert answer.text == folders.generated(*folders.loaded(tmp_path / "theirs"), ["The quick"], 12)[0]
+
+
 def test_an_empty_prompt_is_begun_after_the_end_of_another_text(folder: Path, run: Run) -> None:
     theirs, words = folders.loaded(folder)
     wanted = folders.generated(theirs, words, [folders.END], 12)
