@@ -62,6 +62,22 @@ def test_files_folders_patterns_and_packed_files_are_read_in_order(tmp_path: Pat
         text_files(f"{tmp_path}/bb.txt")
 
 
+@pytest.mark.parametrize("form", ["{0}/a.txt", "{0}/a.txt,{0}/b.txt", "{0}/*.txt", "{0}"])
+def test_what_a_person_types_is_read_not_learned(form: str, tmp_path: Path) -> None:
+    """The name of a file must never be taken for its text."""
+    (tmp_path / "a.txt").write_text("aaaa bbbb")
+    (tmp_path / "b.txt").write_text("bbbb aaaa")
+    spec = TextSpec(tokenizer=CHARACTERS, held_out=0.0)
+    for typed in (form.format(tmp_path), Path(form.format(tmp_path))):
+        if "," in form and typed != form.format(tmp_path):
+            continue
+        train, _ = spec.find(typed, None)
+        prepared = spec.prepare(train, str(tmp_path / "b.txt"), 1, None, None)
+        pieces = prepared.tokenizers["text"].vocabulary()
+        assert set(pieces) - {"<pad>", "<unk>", "<s>", "</s>"} == set("ab \n")
+        assert prepared.report.validation == 11
+
+
 def test_a_folder_may_say_what_is_for_what(tmp_path: Path) -> None:
     for name in ("train", "valid", "test"):
         (tmp_path / f"{name}.txt").write_text(name)

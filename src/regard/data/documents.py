@@ -164,14 +164,17 @@ def text_splits(where: str | Path) -> Splits:
     train = split_named(folder, "train")
     if train is None:
         return Splits(text_files(where))
-    return Splits(train, split_named(folder, "valid"), split_named(folder, "test"))
+    return Splits(train, split_named(folder, "valid"), split_named(folder, "test"))  # which are paths too
 
 
-def text_files(where: str | Path) -> Files:
-    """The files that ``where`` means: one, several between commas, a pattern, or all of a folder."""
+def text_files(where: str | Path) -> tuple[Path, ...]:
+    """The files that ``where`` means: one, several between commas, a pattern, or all of a folder.
+
+    Always paths: a text would be a document.
+    """
     text, path = str(where), Path(where)
     if text == STDIN or path.is_file():
-        return (where,)
+        return (path,)
     if path.is_dir():
         found = [file for file in sorted(path.rglob("*")) if file.is_file() and ending(file)]
         if not found:
@@ -186,7 +189,7 @@ def text_files(where: str | Path) -> Files:
     if "," in text:
         return tuple(file for part in text.split(",") for file in text_files(part.strip()))
     next(iter(read_lines(where)))  # says what is wrong with it
-    return (where,)
+    return (path,)
 
 
 def passages(text: str) -> Iterator[Passage]:
