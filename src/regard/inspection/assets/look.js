@@ -8,6 +8,7 @@ import { Weights } from "./weights.js";
 
 /**
  * @typedef {object} Example
+ * @property {string[]} source
  * @property {import("./heads.js").Attention[]} attentions
  * @property {{alignment?: Summary, rollout?: Summary}} views
  */
@@ -20,7 +21,7 @@ function drawExample(section, example) {
     const map = new Heatmap(viewOf("Alignment", example.views.alignment), (point) => lines.show(point));
     lines.alignment = map;
     place.append(element("h3", {}, "Alignment"), map.element);
-  } else {
+  } else if (example.source.length) {
     place.append(element("p", { class: "none" }, "This model does not look back at its source: there is no alignment."));
   }
   const details = /** @type {HTMLDetailsElement} */ (section.querySelector("details.heads"));
