@@ -20,6 +20,7 @@ from regard.recipes.system import SystemSpec
 from regard.search.greedy import GreedySpec
 from regard.training.evaluation import Validation
 from regard.training.events import Watcher
+from regard.training.learning import Lesson
 from regard.training.result import TrainingResult
 from regard.training.run_folder import RunFolder, load_weights
 from regard.training.stepping import set_random
@@ -97,8 +98,9 @@ def train(
     run = Run(folder_path, spec, model, prepared.tokenizers, chosen)
     validation = validation_of(run, prepared)
     with closing(prepared):
+        objective = spec.objective.build()
         result = spec.training.learn(
-            model, spec.objective.build(), prepared, validation, folder, seed, watchers, chosen, prefetch
+            Lesson(model, objective, prepared, validation, folder, seed, watchers, chosen, prefetch)
         )
     model.eval()
     write_report(run, result, prepared, folder)

@@ -70,7 +70,8 @@ def _line(side: str, tokens: Sequence[str], direction: str) -> str:
     # A language model reads nothing before it writes: its empty line is not shown.
     hidden = "" if tokens else " hidden"
     return (
-        f'<div class="line"{hidden}><h3>{side}</h3><ol class="tokens" data-side="{side.lower()}" dir="{direction}" '
+        f'<div class="line"{hidden}><h3>{side}</h3>'
+        f'<ol class="tokens" data-side="{side.lower()}" dir="{direction}" '
         f'aria-label="{side} tokens">{"".join(tokens)}</ol></div>'
     )
 

@@ -2,19 +2,13 @@
 
 import contextlib
 import time
-from collections.abc import Sequence
 from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
-import torch
-from torch import nn
 
-from regard.objectives.objective import Objective
 from regard.training import events
-from regard.training.learning import LearningSpec
-from regard.training.result import TrainingResult, Validate
-from regard.training.run_folder import RunFolder
-from regard.training.stepping import Data, Prefetch
+from regard.training.learning import LearningSpec, Lesson
+from regard.training.result import TrainingResult
 from regard.training.weights import named_weights
 
 
@@ -31,25 +25,15 @@ class Countable(Protocol):
 
 
 class CountingSpec(LearningSpec):
-    def learn(
-        self,
-        model: nn.Module,
-        objective: Objective,
-        data: Data,
-        validate: Validate,
-        folder: RunFolder,
-        seed: int,
-        watchers: Sequence[events.Watcher],
-        device: torch.device | str,
-        prefetch: Prefetch,
-    ) -> TrainingResult:
-        together = events.Together([events.LogWatcher(folder.log_path), *watchers])
+    def learn(self, lesson: Lesson) -> TrainingResult:
+        model, folder = lesson.model, lesson.folder
+        together = events.Together([events.LogWatcher(folder.log_path), *lesson.watchers])
         began = time.monotonic()
         with folder.locked(), contextlib.closing(together):
             folder.cut_log(0)
             together.on_start(events.Started(0, 1, 0.0, None))
-            cast(Counter, model).learn(*cast(Countable, data).documents())
-            scores = validate(model.to(device).eval())
+            cast(Counter, model).learn(*cast(Countable, lesson.data).documents())
+            scores = lesson.validate(model.to(lesson.device).eval())
             folder.save_weights(named_weights(model))
             seconds = time.monotonic() - began
             together.on_validation(events.Validated(1, scores, True, "trained", seconds))

@@ -1,7 +1,7 @@
 """The family of ways to learn: by following gradients, or by counting once."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import nn
@@ -14,6 +14,20 @@ from regard.training.run_folder import RunFolder
 from regard.training.stepping import Data, Prefetch
 
 
+class Lesson(NamedTuple):
+    """Everything that learning needs, each handed in."""
+
+    model: nn.Module
+    objective: Objective
+    data: Data
+    validate: Validate
+    folder: RunFolder
+    seed: int
+    watchers: Sequence[Watcher]
+    device: torch.device
+    prefetch: Prefetch
+
+
 class LearningSpec(Spec):
     kinds: ClassVar[dict[str, str]] = {
         "gradient": "regard.training.plan:TrainingSpec",
@@ -21,19 +35,8 @@ class LearningSpec(Spec):
     }
     unsaid: ClassVar[str | None] = "gradient"
 
-    def learn(
-        self,
-        model: nn.Module,
-        objective: Objective,
-        data: Data,
-        validate: Validate,
-        folder: RunFolder,
-        seed: int,
-        watchers: Sequence[Watcher],
-        device: torch.device | str,
-        prefetch: Prefetch,
-    ) -> TrainingResult:
-        """Learn, or go on learning, what ``folder`` holds; leave the best weights there and in ``model``."""
+    def learn(self, lesson: Lesson) -> TrainingResult:
+        """Learn, or go on learning, what the folder holds; leave the best weights there and in the model."""
         raise NotImplementedError
 
     def may_differ(self) -> list[str]:

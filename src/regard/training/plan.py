@@ -1,21 +1,13 @@
 """The spec of a training: how long, how steps are taken, what counts as better, what is kept."""
 
-from collections.abc import Sequence
-
-import torch
 from pydantic import Field, field_validator, model_validator
-from torch import nn
 
 from regard.core.spec import Spec
-from regard.objectives.objective import Objective
 from regard.tasks.metrics import higher_is_better
-from regard.training.events import Watcher
-from regard.training.learning import LearningSpec
+from regard.training.learning import LearningSpec, Lesson
 from regard.training.optimisation import Adam, OptimiserSpec
-from regard.training.result import TrainingResult, Validate
-from regard.training.run_folder import RunFolder
+from regard.training.result import TrainingResult
 from regard.training.schedules import InverseSqrt, ScheduleSpec
-from regard.training.stepping import Data, Prefetch
 
 
 class ValidationSpec(Spec):
@@ -94,22 +86,20 @@ class TrainingSpec(LearningSpec):
         """The schedule must know an end that only the clock knows."""
         return self.schedule.needs_steps and self.steps is None
 
-    def learn(
-        self,
-        model: nn.Module,
-        objective: Objective,
-        data: Data,
-        validate: Validate,
-        folder: RunFolder,
-        seed: int,
-        watchers: Sequence[Watcher],
-        device: torch.device | str,
-        prefetch: Prefetch,
-    ) -> TrainingResult:
+    def learn(self, lesson: Lesson) -> TrainingResult:
         from regard.training.loop import train  # which is built on this spec
 
         return train(
-            model, objective, data, validate, self, folder, seed, watchers, device, prefetch=prefetch
+            lesson.model,
+            lesson.objective,
+            lesson.data,
+            lesson.validate,
+            self,
+            lesson.folder,
+            lesson.seed,
+            lesson.watchers,
+            lesson.device,
+            prefetch=lesson.prefetch,
         )
 
     def may_differ(self, prefix: str = "training.") -> list[str]:
