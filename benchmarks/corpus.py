@@ -83,6 +83,6 @@ def prepare(folder: Path, train: tuple[Path, Path], most: int | None = None) -> 
         (folder / f"train.{name}").write_text("\n".join(lines) + "\n", encoding="utf-8")
     spec = recipe("transformer_tiny").override(SUBWORDS).data
     pairs = spec.prepare(str(folder / "train.{src,tgt}"), None, 1, None, None)
-    tokenizers = pairs.tokenizers["source"], pairs.tokenizers["target"]
+    tokenizers = pairs.lexicon["source"], pairs.lexicon["target"]
     source, target = (Side.of(t.encode_many(lines)) for t, lines in zip(tokenizers, sides, strict=True))
     Corpus(source, target, tokenizers[1].size).save(folder / "corpus.npz")

@@ -27,7 +27,7 @@ def prepare(folder: Path, text: Path) -> None:
     (folder / "text.txt").write_bytes(text.read_bytes())
     data = recipe("gpt").data.prepare(str(folder / "text.txt"), None, 1, None, None)
     stream = np.concatenate([batch.wanted.numpy().flatten() for batch in data.epoch(0)])
-    np.savez(folder / "text.npz", stream=stream, vocabulary=data.tokenizers["text"].size)
+    np.savez(folder / "text.npz", stream=stream, vocabulary=data.lexicon["text"].size)
 
 
 def entries(folder: Path) -> list[Entry]:

@@ -72,7 +72,7 @@ def fairseq(asked: argparse.Namespace, folder: Path, python: str) -> list[dict[s
     """One run, looked at every few hundred updates until it is good enough or out of time."""
     prepare(folder, asked.train)
     spec = recipe("transformer_tiny").override(SUBWORDS).data
-    tokenizer = spec.prepare(str(folder / "train.{src,tgt}"), None, 1, None, None).tokenizers["target"]
+    tokenizer = spec.prepare(str(folder / "train.{src,tgt}"), None, 1, None, None).lexicon["target"]
     for name in ("valid", "test"):
         sides = [Side.of(tokenizer.encode_many(lines_of(path))) for path in getattr(asked, name)]
         Corpus(sides[0], sides[1], tokenizer.size).save(folder / f"{name}.npz")

@@ -15,7 +15,7 @@ def test_hello(cell: str, tmp_path: Path) -> None:
     recurrent = [f"model.decoder.stack.blocks.0.mixers.0.cell={{kind: {cell}, width: 24}}"]
     spec = toy("char_lm", *recurrent, "data.window=6", "data.rows=4")
     run = train(spec, ["hello"] * 8, tmp_path, valid=["hello"], steps=60, seed=1).run
-    assert set(run.tokenizers["text"].vocabulary()) - {"<pad>", "<unk>", "<s>", "</s>"} == set("helo")
+    assert set(run.lexicon["text"].vocabulary()) - {"<pad>", "<unk>", "<s>", "</s>"} == set("helo")
     answers = run.answers(["h", "he", "hel", "hell", ""], GreedySpec(longest_extra=8))
     assert [answer.text for answer in answers] == ["ello", "llo", "lo", "o", "hello"]
     assert all(answer.candidates[0].finished for answer in answers)

@@ -14,14 +14,21 @@ from regard.core.errors import UsageError
 from regard.recipes.catalogue import RECIPES, recipe
 from regard.recipes.system import SystemSpec
 from regard.search.greedy import GreedySpec
+from regard.search.ranking import RankingSpec
 from regard.tasks.task import Wishes
 from regard.training.events import Stepped, Watcher
 from tests.apps.toys import examples, pairs, questions, toy
 
-PAIR_RECIPES = [name for name in RECIPES if recipe(name).data.fields == ("source", "target")]
-TEXT_RECIPES = [name for name in RECIPES if recipe(name).data.fields == ("text",)]
+PAIR_RECIPES = [name for name in RECIPES if recipe(name).data.kind() == "pairs"]
+TEXT_RECIPES = [name for name in RECIPES if recipe(name).data.kind() == "text"]
+LABEL_RECIPES = [
+    name for name in RECIPES if recipe(name).data.labels and recipe(name).task.kind() != "similarity"
+]
 STEPPING_RECIPES = [name for name in RECIPES if recipe(name).training.kind() == "gradient"]
-NOTHING_TO_LOOK_AT = {"seq2seq", "ngram", "char_lm", "rnn_lm", "awd_lstm"}
+NOTHING_TO_LOOK_AT = {
+    *("seq2seq", "ngram", "char_lm", "rnn_lm", "awd_lstm"),
+    *("classifier", "pair_classifier", "similarity"),
+}
 every_recipe = pytest.mark.parametrize("name", RECIPES)
 TRAIN, VALID = pairs(160), pairs(24, seed=1)
 
@@ -56,11 +63,20 @@ def learn(name: str, folder: Path, watchers: Sequence[Watcher] = ()) -> Trained:
     return train(toy(name), given, folder, valid=valid, steps=steps, seed=3, watchers=watchers)
 
 
+class TrainedRuns(dict[str, regard.Run]):
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def __missing__(self, name: str) -> regard.Run:
+        self[name] = learn(name, self.folder / name).run
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, regard.Run]:
-    """Each recipe trained once, for all tests that only look."""
-    folder = tmp_path_factory.mktemp("runs")
-    return {name: learn(name, folder / name).run for name in RECIPES}
+    """Each recipe trained once, when it is first wanted, for all tests that only look."""
+    return TrainedRuns(tmp_path_factory.mktemp("runs"))
 
 
 @every_recipe
@@ -119,9 +135,21 @@ def test_score_of_run_equals_score_of_score(name: str, trained: dict[str, regard
         assert score.token_log_probs == pytest.approx(answer.candidates[0].token_log_probs, abs=1e-4)
 
 
+@pytest.mark.parametrize("name", LABEL_RECIPES)
+def test_classes_score_as_they_are_answered(name: str, trained: dict[str, regard.Run]) -> None:
+    run, asked = trained[name], questions(name)
+    answers = run.answers(asked, RankingSpec(best=50))
+    for answer in answers:
+        found = [candidate.log_prob for candidate in answer.candidates]
+        assert found == sorted(found, reverse=True)
+        assert sum(map(math.exp, found)) == pytest.approx(1.0, abs=1e-5)
+        scored = run.score([(answer.source, candidate.text) for candidate in answer.candidates])
+        assert [score.log_prob for score in scored] == pytest.approx(found, abs=1e-4)
+
+
 @every_recipe
 def test_can_be_looked_into(name: str, trained: dict[str, regard.Run]) -> None:
-    trace = trained[name].trace("abc")
+    trace = trained[name].trace(questions(name)[-1])
     attentions = trace.attentions
     assert bool(attentions) == (name not in NOTHING_TO_LOOK_AT)
     for attention in attentions:
@@ -131,7 +159,8 @@ def test_can_be_looked_into(name: str, trained: dict[str, regard.Run]) -> None:
 @every_recipe
 def test_leaves_a_report(name: str, trained: dict[str, regard.Run]) -> None:
     page = (trained[name].path / "report.html").read_text(encoding="utf-8")
-    assert examples(name, 1, seed=1)[0][:4] in page if name in TEXT_RECIPES else VALID[0][0] in page
+    first = examples(name, 1, seed=1)[0]
+    assert (first[:4] if name in TEXT_RECIPES else first[0]) in page
     assert "http://" not in page.replace("http://www.w3.org", "")
 
 

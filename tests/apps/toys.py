@@ -1,8 +1,8 @@
 """Every recipe small enough to train in a second, and data that can be learned in one."""
 
 import random
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from regard.recipes.catalogue import recipe
 from regard.recipes.system import SystemSpec
@@ -26,27 +26,24 @@ _STEPS = (
     "training.validation.every=10",
     "training.checkpoints.steps=5",
 )
-_PEAKS = {("source", "target"): 0.005, ("text",): 0.02}
-_DATA = {
-    ("source", "target"): (
-        "data.source={unit: character, size: 100}",
-        "data.target={unit: character, size: 100}",
-        "evaluation.metric=exact",
-        "evaluation.examples=8",
-    ),
-    ("text",): (
-        "data.tokenizer={unit: character, size: 100}",
-        "search.longest_extra=15",
-    ),
-}
+
+
+class Kind(NamedTuple):
+    """How systems over one kind of data are made small, and what they learn from."""
+
+    peak: float
+    settings: tuple[str, ...]
+    examples: Callable[[int, int], list[Any]]
+    questions: Callable[[], list[str]]
 
 
 def toy(name: str, *settings: str) -> SystemSpec:
     """The recipe with every size made small; dropout stays, so that randomness is tested too."""
     small = SystemSpec.from_dict(_shrink(recipe(name).to_dict()))
-    peak = f"training.schedule.peak={_PEAKS[small.data.fields]}"
+    kind = kind_of(small)
+    peak = f"training.schedule.peak={kind.peak}"
     learning = (*_STEPS, peak) if small.training.kind() == "gradient" else ()
-    return small.override([*learning, *_DATA[small.data.fields], *settings])
+    return small.override([*learning, *kind.settings, *settings])
 
 
 def _shrink(value: Any) -> Any:
@@ -71,13 +68,71 @@ def texts(count: int, seed: int = 0) -> list[str]:
     return [" ".join(rng.choice(("abc", "defdef", "ghij")) for _ in range(8)) for _ in range(count)]
 
 
+def labelled(count: int, seed: int = 0) -> list[tuple[str, str]]:
+    """A word, and its first letter."""
+    return [(word, word[0]) for word, _ in pairs(count, seed)]
+
+
+def labelled_pairs(count: int, seed: int = 0) -> list[tuple[str, str, str]]:
+    """Two words, and whether they begin alike."""
+    words = [word for word, _ in pairs(2 * count, seed)]
+    both = list(zip(words[::2], words[1::2], strict=True))
+    return [(one, other, str(int(one[0] == other[0]))) for one, other in both]
+
+
+def rated_pairs(count: int, seed: int = 0) -> list[tuple[str, str, str]]:
+    """Two words, and how many letters both have."""
+    return [(one, other, str(len(one) + len(other))) for one, other, _ in labelled_pairs(count, seed)]
+
+
+_TEXT_TOKENIZER = "data.tokenizer={unit: character, size: 100}"
+_LABELLED = (_TEXT_TOKENIZER, "evaluation.examples=8")
+KINDS = {
+    "pairs": Kind(
+        0.005,
+        (
+            "data.source={unit: character, size: 100}",
+            "data.target={unit: character, size: 100}",
+            "evaluation.metric=exact",
+            "evaluation.examples=8",
+        ),
+        pairs,
+        lambda: [source for source, _ in pairs(24, seed=1)],
+    ),
+    "text": Kind(
+        0.02,
+        (_TEXT_TOKENIZER, "search.longest_extra=15"),
+        texts,
+        lambda: ["", "a", "abc d", "ghij defde", "abc defdef ghij a", "d"],
+    ),
+    "labelled": Kind(0.02, _LABELLED, labelled, lambda: [text for text, _ in labelled(24, seed=1)]),
+    "labelled pairs": Kind(
+        0.02,
+        _LABELLED,
+        labelled_pairs,
+        lambda: [f"{one}\t{other}" for one, other, _ in labelled_pairs(24, seed=1)],
+    ),
+    "rated pairs": Kind(
+        0.02,
+        _LABELLED,
+        rated_pairs,
+        lambda: [f"{one}\t{other}" for one, other, _ in rated_pairs(24, seed=1)],
+    ),
+}
+
+
+def kind_of(spec: SystemSpec) -> Kind:
+    kind = spec.data.kind() or ""
+    if kind == "labelled" and spec.data.to_dict()["texts"] == 2:
+        kind = "rated pairs" if spec.data.to_dict()["wanted"] == "number" else "labelled pairs"
+    return KINDS[kind]
+
+
 def examples(name: str, count: int, seed: int = 0) -> list[Any]:
     """What a recipe is trained on."""
-    return pairs(count, seed) if len(recipe(name).data.fields) == 2 else texts(count, seed)
+    return kind_of(recipe(name)).examples(count, seed)
 
 
 def questions(name: str) -> list[str]:
     """What it can be asked."""
-    if len(recipe(name).data.fields) == 2:
-        return [source for source, _ in pairs(24, seed=1)]
-    return ["", "a", "abc d", "ghij defde", "abc defdef ghij a", "d"]
+    return kind_of(recipe(name)).questions()

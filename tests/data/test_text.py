@@ -73,7 +73,7 @@ def test_what_a_person_types_is_read_not_learned(form: str, tmp_path: Path) -> N
             continue
         train, _ = spec.find(typed, None)
         prepared = spec.prepare(train, str(tmp_path / "b.txt"), 1, None, None)
-        pieces = prepared.tokenizers["text"].vocabulary()
+        pieces = prepared.lexicon["text"].vocabulary()
         assert set(pieces) - {"<pad>", "<unk>", "<s>", "</s>"} == set("ab \n")
         assert prepared.report.validation == 11
 
@@ -136,7 +136,7 @@ def test_nothing_to_read_is_said() -> None:
 
 def test_documents_are_kept_apart_by_ends() -> None:
     prepared = TextSpec(tokenizer=CHARACTERS, held_out=0.0).prepare(["ab", "c"], ["a"], 1, None, None)
-    a, b, c = (prepared.tokenizers["text"].encode(letter)[0] for letter in "abc")
+    a, b, c = (prepared.lexicon["text"].encode(letter)[0] for letter in "abc")
     assert prepared.stream.tolist() == [END, a, b, END, c, END]
     assert prepared.report.documents == 2
     turned = TextSpec(tokenizer=CHARACTERS, held_out=0.0, backwards=True)

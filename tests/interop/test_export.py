@@ -45,7 +45,7 @@ def exported(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_ids_and_texts_are_the_same_to_auto_tokenizer(run: Run, exported: Path) -> None:
-    ours = run.tokenizers["text"]
+    ours = run.lexicon["text"]
     _, theirs = folders.loaded(exported)
     for text in [*folders.ODD_TEXTS, *folders.SENTENCES, "a </s> <s> <pad> <unk> b"]:
         ids = ours.encode(text)
@@ -60,7 +60,7 @@ def test_ids_and_texts_are_the_same_to_auto_tokenizer(run: Run, exported: Path) 
 
 def test_logits_and_greedy_texts_are_the_same_to_auto_model(run: Run, exported: Path) -> None:
     theirs, words = folders.loaded(exported)
-    ours = run.tokenizers["text"]
+    ours = run.lexicon["text"]
     assert_same_logits(theirs, run, [[ours.end, *ours.encode(text)][:64] for text in folders.SENTENCES])
     ids = words(PROMPTS, padding=True, padding_side="left", return_tensors="pt")
     with torch.no_grad():
@@ -83,7 +83,7 @@ def test_what_went_out_comes_in_again(run: Run, exported: Path, tmp_path: Path) 
     assert [answer.text for answer in back.answers(PROMPTS, GREEDY)] == [
         answer.text for answer in run.answers(PROMPTS, GREEDY)
     ]
-    ours, theirs = run.tokenizers["text"], back.tokenizers["text"]
+    ours, theirs = run.lexicon["text"], back.lexicon["text"]
     assert ours.marks._replace(begin=ours.end) == theirs.marks
     assert [theirs.encode(text) for text in folders.ODD_TEXTS] == [
         ours.encode(text) for text in folders.ODD_TEXTS
@@ -91,8 +91,8 @@ def test_what_went_out_comes_in_again(run: Run, exported: Path, tmp_path: Path) 
 
 
 def test_what_is_looked_at_after_a_prompt_has_one_space(run: Run) -> None:
-    if run.tokenizers["text"].spec.unit != "character":
-        tokenizer = run.tokenizers["text"]
+    if run.lexicon["text"].spec.unit != "character":
+        tokenizer = run.lexicon["text"]
         assert run.trace("The quick", " brown").target == tuple(
             tokenizer.pieces(tokenizer.encode("The quick brown"))
         )
@@ -205,7 +205,7 @@ def test_an_arpa_file_gives_the_scores_of_the_run(tmp_path: Path, unit: str) -> 
     train(spec, folders.SENTENCES * 2, tmp_path / "run", valid=folders.SENTENCES[:1], seed=1)
     export_run(tmp_path / "run", tmp_path / "lm.arpa", "arpa")
     run = load(tmp_path / "run")
-    tokenizer = run.tokenizers["text"]
+    tokenizer = run.lexicon["text"]
     names = arpa_names(tokenizer)
     for text in (folders.SENTENCES[1], "The dog says what was written"):
         (scored,) = run.score([(text,)])

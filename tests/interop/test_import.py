@@ -45,7 +45,7 @@ def run(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 def logits_of(run: Run, rows: list[list[int]]) -> torch.Tensor:
     model: Any = run.model
     with torch.no_grad():
-        x, _ = model.read(Tokens.pad(rows, run.tokenizers["text"].pad), model.start(len(rows)))
+        x, _ = model.read(Tokens.pad(rows, run.lexicon["text"].pad), model.start(len(rows)))
         return model.predict(x)
 
 
@@ -95,7 +95,7 @@ def test_tokens_pieces_and_offsets_are_theirs(folder: Path, run: Run, text: str)
     inner = words.backend_tokenizer
     inner.encode_special_tokens = True  # "<|endoftext|>" in a text is text
     wanted = inner.encode(text, add_special_tokens=False)
-    ours = run.tokenizers["text"]
+    ours = run.lexicon["text"]
     assert ours.encode(text) == wanted.ids == ours.encode_many(["x", text])[1]
     assert ours.offsets(text) == wanted.offsets
     assert ours.decode(wanted.ids) == text == words.decode(wanted.ids)
@@ -105,7 +105,7 @@ def test_tokens_pieces_and_offsets_are_theirs(folder: Path, run: Run, text: str)
 
 
 def test_special_tokens_are_where_the_folder_has_them(run: Run) -> None:
-    ours = run.tokenizers["text"]
+    ours = run.lexicon["text"]
     assert (ours.pad, ours.unknown, ours.begin, ours.end) == (329, 329, 329, 329)
     assert ours.size == 330
     assert ours.pieces([ours.end]) == [folders.END]
@@ -115,7 +115,7 @@ def test_special_tokens_are_where_the_folder_has_them(run: Run) -> None:
 
 
 def test_the_tokenizer_survives_its_file(run: Run) -> None:
-    ours = run.tokenizers["text"]
+    ours = run.lexicon["text"]
     again = Tokenizer.from_json(ours.to_json())
     assert again.marks == ours.marks
     assert again.spec == ours.spec
@@ -173,7 +173,7 @@ def test_scores_and_perplexity_are_their_losses(folder: Path, run: Run) -> None:
 
 def test_what_was_looked_at_begins_with_the_first_token_of_a_prompt(run: Run) -> None:
     trace = run.trace("The quick", " fox")
-    tokenizer = run.tokenizers["text"]
+    tokenizer = run.lexicon["text"]
     pieces = tokenizer.pieces(tokenizer.encode("The quick fox"))
     assert trace.attentions[0].columns == tuple(pieces[:-1])
     assert trace.attentions[0].rows == tuple(pieces[1:])
@@ -253,7 +253,7 @@ def test_a_vocabulary_in_two_files_is_the_same(folder: Path, run: Run, tmp_path:
     (tmp_path / "vocab.json").write_text(json.dumps(vocabulary))
     merges = "\n".join(" ".join(pair) for pair in model["merges"])
     (tmp_path / "merges.txt").write_text(f"#version: 0.2\n{merges}\n", encoding="utf-8")
-    found, wanted = read_folder(tmp_path).tokenizers["text"], run.tokenizers["text"]
+    found, wanted = read_folder(tmp_path).lexicon["text"], run.lexicon["text"]
     for text in folders.ODD_TEXTS:
         ids = wanted.encode(text)
         assert found.encode(text) == ids
@@ -267,7 +267,7 @@ def test_a_vocabulary_in_two_files_is_the_same(folder: Path, run: Run, tmp_path:
     words = stored["transformer.wte.weight"]
     stored["transformer.wte.weight"] = torch.cat((words, words[:1]))
     save_file(stored, tmp_path / "model.safetensors")
-    assert read_folder(tmp_path).tokenizers["text"].pad == 330
+    assert read_folder(tmp_path).lexicon["text"].pad == 330
     (tmp_path / "added_tokens.json").write_text('{"<pad>": 340}')
     with pytest.raises(DataError, match=r"added_tokens.json: '<pad>' has number 340, but 330 is next"):
         read_folder(tmp_path)
@@ -281,7 +281,7 @@ def test_ids_of_the_config_count_where_no_name_is_given(folder: Path, tmp_path: 
     (tmp_path / "tokenizer_config.json").unlink()
     (tmp_path / "generation_config.json").unlink()
     folders.change_json(tmp_path / "config.json", eos_token_id=[5, 6], bos_token_id=7)
-    marks = read_folder(tmp_path).tokenizers["text"].marks
+    marks = read_folder(tmp_path).lexicon["text"].marks
     assert marks._asdict() == {"pad": 5, "unknown": 5, "begin": 7, "end": 5}
     folders.change_json(tmp_path / "config.json", eos_token_id=50256)  # GPT-2's own, never adapted
     with pytest.raises(DataError, match="no token ends a text"):
@@ -295,7 +295,7 @@ def test_a_file_that_remembers_lengths_neither_cuts_nor_fills(folder: Path, tmp_
     inner.enable_truncation(4)
     inner.enable_padding(length=90)
     inner.save(str(tmp_path / "tokenizer.json"))
-    assert read_folder(tmp_path).tokenizers["text"].encode(folders.SENTENCES[0]) == wanted
+    assert read_folder(tmp_path).lexicon["text"].encode(folders.SENTENCES[0]) == wanted
 
 
 # Going on
@@ -312,7 +312,7 @@ def test_training_goes_on_from_an_imported_model(run: Run, tmp_path: Path) -> No
         steps=12,
         settings=["data.window=24", "data.rows=4"],
     )
-    assert trained.run.tokenizers["text"].marks == run.tokenizers["text"].marks
+    assert trained.run.lexicon["text"].marks == run.lexicon["text"].marks
     assert trained.run.evaluate([(text,) for text in texts]).scores["perplexity"] < before
     small = ("width=24", "stack.blocks.0.repeat=3", "stack.blocks.0.mixers.0.heads=4")
     other = train(
@@ -329,7 +329,7 @@ def test_training_goes_on_from_an_imported_model(run: Run, tmp_path: Path) -> No
             "data.rows=2",
         ],
     )
-    assert other.run.tokenizers["text"].vocabulary() == run.tokenizers["text"].vocabulary()
+    assert other.run.lexicon["text"].vocabulary() == run.lexicon["text"].vocabulary()
 
 
 def test_an_imported_vocabulary_is_not_learned_anew_nor_counted_with(run: Run, tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ def test_pairs_are_marked_as_each_vocabulary_has_it(run: Run) -> None:
     own = Tokenizer.train(TokenizerSpec(unit="word", size=50), folders.SENTENCES)
     texts = list(itertools.pairwise(["the dog", "a", "the lazy dog", "x y z"]))
     spec = PairsSpec(held_out=0.0)
-    for tokenizers in ((run.tokenizers["text"], own), (own, run.tokenizers["text"])):
+    for tokenizers in ((run.lexicon["text"], own), (own, run.lexicon["text"])):
         (batch,) = Pairs.prepare(spec, texts, texts, tokenizers=tokenizers).epoch(0)
         for row, source, target in zip(batch.rows.tolist(), batch.source.ids, batch.target.ids, strict=True):
             (here, there), (left, right) = tokenizers, texts[row]
@@ -357,7 +357,7 @@ def test_pairs_are_marked_as_each_vocabulary_has_it(run: Run) -> None:
 
 
 def test_passages_of_a_document_join_without_losing_or_doubling_a_space(run: Run) -> None:
-    ours = run.tokenizers["text"]
+    ours = run.lexicon["text"]
     own = Tokenizer.train(TokenizerSpec(unit="byte_bpe", size=330), folders.SENTENCES)
     assert (ours.doubles_space, own.doubles_space) == (False, True)
     for tokenizer in (ours, own):
@@ -371,7 +371,7 @@ def test_passages_of_a_document_join_without_losing_or_doubling_a_space(run: Run
 def test_a_space_that_is_put_only_where_there_is_none_is_not_doubled(run: Run) -> None:
     inner = folders.library_tokenizer()
     inner.pre_tokenizer = ByteLevel(add_prefix_space=True)
-    ours = Tokenizer.taken_over(inner, run.tokenizers["text"].marks, 330)
+    ours = Tokenizer.taken_over(inner, run.lexicon["text"].marks, 330)
     assert ours.encode("dog") == ours.encode(" dog")
     for more in (" dog", "  dog"):
         assert ours.encode("the") + ours.encode_more(more) == ours.encode(f"the{more}")

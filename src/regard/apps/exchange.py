@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from regard.apps.session import load, read_tokenizers, tokenizer_files
+from regard.apps.session import load, read_lexicon
 from regard.core.errors import RunError, UsageError, nearest
 from regard.data.tokenizers import Tokenizer
 from regard.interop.aside import refuse_occupied, written_aside
@@ -33,12 +33,12 @@ def import_run(source: str | Path, out: str | Path) -> Exchanged:
     target = Path(out)
     refuse_occupied(target)  # before anything large is read
     taken = read_folder(Path(source))
-    files = tokenizer_files(taken.tokenizers)
+    files = taken.lexicon.files()
     with written_aside(target) as aside:
         folder = RunFolder.create(aside, taken.system, 0, UNKNOWN_DATA, files)
         folder.save_weights(taken.weights)
     parameters = sum(tensor.numel() for tensor in taken.weights.values())
-    return Exchanged(str(out), parameters, max(tokenizer.size for tokenizer in taken.tokenizers.values()))
+    return Exchanged(str(out), parameters, max(tokenizer.size for tokenizer in taken.lexicon.values()))
 
 
 def export_run(run: str | Path, out: str | Path, to: str) -> Exchanged:
@@ -52,16 +52,16 @@ def _export_folder(run: Path, target: Path) -> Exchanged:
     refuse_occupied(target)
     folder = RunFolder.open(run)
     system = SystemSpec.from_dict(folder.record.spec, where=str(run / RECORD))
-    tokenizers = read_tokenizers(folder, system)
+    lexicon = read_lexicon(folder, system)
     if not folder.has_weights():
         raise RunError(f"{run}: training has not yet saved any weights here")
     weights = folder.read_weights()
-    files = folder_files(system, tokenizers, weights)
+    files = folder_files(system, lexicon, weights)
     with written_aside(target) as aside:
         for name, content in files.items():
             write_synced(aside / name, content)
     parameters = sum(tensor.numel() for tensor in weights.values())
-    return Exchanged(str(target), parameters, max(tokenizer.size for tokenizer in tokenizers.values()))
+    return Exchanged(str(target), parameters, max(tokenizer.size for tokenizer in lexicon.values()))
 
 
 @runtime_checkable
@@ -76,7 +76,7 @@ def _export_arpa(run: Path, target: Path) -> Exchanged:
             f"{run}: an ARPA file holds counted words, but this run's model is "
             f"{loaded.spec.model.kind()!r} (--to arpa is for recipe ngram)"
         )
-    tokenizer = next(iter(loaded.tokenizers.values()))
+    tokenizer = next(iter(loaded.lexicon.values()))
     text = "\n".join(loaded.model.arpa_lines(arpa_names(tokenizer))) + "\n"
     if target.is_dir():
         raise UsageError(f"{target}: is a folder; an ARPA file is to be written here")

@@ -1,6 +1,6 @@
 """A trained run, loaded and ready to be used: ``regard.load("runs/dates")("3 mai 1979")``."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import overload
 
@@ -9,29 +9,29 @@ from torch import nn
 
 from regard.apps.devices import choose_device
 from regard.core.errors import RunError
-from regard.data.tokenizers import Tokenizer
+from regard.data.lexicon import Lexicon
 from regard.inspection.trace import Trace, trace_writing
 from regard.models.mixture import Mixture
 from regard.recipes.system import SystemSpec
 from regard.search.search import SearchSpec
 from regard.tasks.answers import Answer, Scored
-from regard.tasks.task import NO_WISHES, WINDOW, Evaluation, Task, Wishes, windows
+from regard.tasks.task import NO_WISHES, WINDOW, Evaluation, Means, Task, Wishes, windows
 from regard.training.run_folder import RunFolder
 
 
 class Run:
-    """A model with its tokenizers, its task and its search. Nothing of a request is kept between calls."""
+    """A model with its vocabularies, its task and its search. Nothing of a request is kept between calls."""
 
     def __init__(
         self,
         path: Path,
         spec: SystemSpec,
         model: nn.Module,
-        tokenizers: Mapping[str, Tokenizer],
+        lexicon: Lexicon,
         device: torch.device,
     ) -> None:
         self.path, self.spec, self.model, self.device = path, spec, model, device
-        self.tokenizers = tokenizers
+        self.lexicon = lexicon
 
     @overload
     def __call__(self, texts: str) -> str: ...
@@ -44,7 +44,8 @@ class Run:
         return [answer.text for answer in self.answers(texts)]
 
     def task(self, search: SearchSpec | None = None) -> Task:
-        return self.spec.task.build(self.model, self.tokenizers, search or self.spec.search, self.device)
+        means = Means(self.model, self.lexicon, self.spec.data, search or self.spec.search, self.device)
+        return self.spec.task.build(means)
 
     def answers(
         self,
@@ -99,13 +100,13 @@ def load(path: str | Path, device: str | None = None) -> Run:
     """Open a run folder. A damaged one is refused with the name of the file at fault."""
     folder = RunFolder.open(Path(path))
     spec = SystemSpec.from_dict(folder.record.spec, where=str(folder.path / "regard.json"))
-    tokenizers = read_tokenizers(folder, spec)
+    lexicon = read_lexicon(folder, spec)
     if not folder.has_weights():
         raise RunError(f"{path}: training has not yet saved any weights here")
     chosen = choose_device(device)
-    model = spec.model.build(sizes_of(tokenizers))
+    model = spec.model.build(lexicon.sizes)
     folder.load_into(model)
-    return Run(folder.path, spec, model.to(chosen).eval(), tokenizers, chosen)
+    return Run(folder.path, spec, model.to(chosen).eval(), lexicon, chosen)
 
 
 def load_together(
@@ -119,40 +120,22 @@ def load_together(
         update={"task": first.spec.task.together([other.spec.task for other in others])}
     )
     mixture = Mixture([run.model for run in runs], weights).to(first.device).eval()
-    return Run(first.path, spec, mixture, first.tokenizers, first.device)
+    return Run(first.path, spec, mixture, first.lexicon, first.device)
 
 
 def refuse_other_vocabulary(one: Run, other: Run) -> None:
     """Token 17 must be the same word everywhere."""
-    for field in one.tokenizers:
-        there = other.tokenizers.get(field)
-        if there is None or there.vocabulary() != one.tokenizers[field].vocabulary():
+    for field, tokenizer in one.lexicon.items():
+        there = other.lexicon.get(field)
+        if there is None or there.vocabulary() != tokenizer.vocabulary():
             raise RunError(
                 f"{one.path} and {other.path} have different vocabularies for {field!r}: "
                 f"train the second with --vocabulary {one.path}"
             )
+    if one.lexicon.labels != other.lexicon.labels:
+        raise RunError(f"{one.path} and {other.path} tell different classes apart")
 
 
-def sizes_of(tokenizers: Mapping[str, Tokenizer]) -> dict[str, int]:
-    return {field: tokenizer.size for field, tokenizer in tokenizers.items()}
-
-
-def read_tokenizers(folder: RunFolder, spec: SystemSpec) -> dict[str, Tokenizer]:
-    """By field; one file for all, or one for each."""
-    if "tokenizer.json" in folder.record.files:
-        shared = _tokenizer(folder, "tokenizer.json")
-        return dict.fromkeys(spec.data.fields, shared)
-    return {field: _tokenizer(folder, f"{field}.tokenizer.json") for field in spec.data.fields}
-
-
-def tokenizer_files(tokenizers: Mapping[str, Tokenizer]) -> dict[str, bytes]:
-    first, *others = tokenizers.values()
-    if all(other is first for other in others):
-        return {"tokenizer.json": first.to_json().encode()}
-    return {
-        f"{field}.tokenizer.json": tokenizer.to_json().encode() for field, tokenizer in tokenizers.items()
-    }
-
-
-def _tokenizer(folder: RunFolder, name: str) -> Tokenizer:
-    return Tokenizer.from_json(folder.read_file(name).decode(), where=folder.path / name)
+def read_lexicon(folder: RunFolder, spec: SystemSpec) -> Lexicon:
+    """Every vocabulary of a run."""
+    return Lexicon.read(spec.data.fields, folder.record.files, folder.read_file, folder.path)

@@ -1,7 +1,7 @@
 """From a recipe and a file of examples to a run folder."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,11 +10,11 @@ import torch
 
 from regard.apps.devices import choose_device
 from regard.apps.reporting import write_report
-from regard.apps.session import Run, read_tokenizers, sizes_of, tokenizer_files
+from regard.apps.session import Run, read_lexicon
 from regard.core.errors import UsageError
 from regard.data.data import DataReport, PreparedData
+from regard.data.lexicon import Lexicon
 from regard.data.prefetch import prefetch
-from regard.data.tokenizers import Tokenizer
 from regard.recipes.catalogue import recipe
 from regard.recipes.system import SystemSpec
 from regard.search.greedy import GreedySpec
@@ -39,18 +39,23 @@ class Listener:
     def on_model(self, parameters: int, transfer: Transfer | None) -> None: ...
 
 
-def system_named(name: str | Path | SystemSpec) -> SystemSpec:
-    """A recipe by name, the spec of a run or in a YAML file, or a spec as it is."""
+def system_named(name: str | Path | SystemSpec, start: SystemSpec | None = None) -> SystemSpec:
+    """A recipe by name, made for what it is to ``start`` from; the spec of a run or a file; or a spec."""
     if isinstance(name, SystemSpec):
         return name
     path = Path(name)
     if RunFolder.holds_run(path):
-        return SystemSpec.from_dict(RunFolder.open(path).record.spec, where=str(path / "regard.json"))
+        return spec_of_run(path)
     if path.suffix in (".yaml", ".yml", ".json"):
         if not path.is_file():
             raise UsageError(f"{path}: there is no such file")
         return SystemSpec.from_yaml(path.read_text(encoding="utf-8"), where=str(path))
-    return recipe(str(name))
+    return recipe(str(name), None if start is None else start.model)
+
+
+def spec_of_run(path: Path) -> SystemSpec:
+    folder = RunFolder.open(path)
+    return SystemSpec.from_dict(folder.record.spec, where=str(folder.path / "regard.json"))
 
 
 def train(
@@ -74,11 +79,12 @@ def train(
     ``start_from`` is a run whose weights and vocabulary are taken over, ``vocabulary`` one of which only the
     vocabulary is.
     """
-    spec = with_budget(system_named(system), steps, minutes).override(settings)
+    start = None if start_from is None else spec_of_run(Path(start_from))
+    spec = with_budget(system_named(system, start), steps, minutes).override(settings)
     refuse_impossible(spec)
     chosen, folder_path = choose_device(device), Path(out)
-    known = known_tokenizers(folder_path, start_from or vocabulary)
-    refuse_other_marks(spec, known or {})
+    known = known_lexicon(folder_path, start_from or vocabulary, spec)
+    refuse_other_marks(spec, known)
     given, given_valid = spec.data.find(data, valid)
     prepared = spec.data.prepare(given, given_valid, seed, known, cache_folder())
     listener = listener or Listener()
@@ -88,14 +94,14 @@ def train(
         spec,
         seed,
         prepared.fingerprint,
-        tokenizer_files(prepared.tokenizers),
+        prepared.lexicon.files(),
         may_differ=spec.training.may_differ(),
     )
     set_random(torch.device("cpu"), seed, 0)
-    model = spec.model.build(sizes_of(prepared.tokenizers))
+    model = spec.model.build(prepared.lexicon.sizes)
     transfer = None if start_from is None else load_weights(model, Path(start_from))
     listener.on_model(sum(p.numel() for p in model.parameters()), transfer)
-    run = Run(folder_path, spec, model, prepared.tokenizers, chosen)
+    run = Run(folder_path, spec, model, prepared.lexicon, chosen)
     validation = validation_of(run, prepared)
     with closing(prepared):
         objective = spec.objective.build()
@@ -110,12 +116,12 @@ def train(
 def refuse_impossible(spec: SystemSpec) -> None:
     """Sizes that do not fit together are told at once, before any data is read; this allocates nothing."""
     with torch.device("meta"):
-        spec.model.build(dict.fromkeys(spec.data.fields, 8))
+        spec.model.build(dict.fromkeys((*spec.data.fields, *spec.data.labels), 8))
 
 
-def refuse_other_marks(spec: SystemSpec, tokenizers: Mapping[str, Tokenizer]) -> None:
+def refuse_other_marks(spec: SystemSpec, known: Lexicon | None) -> None:
     """A model that knows special tokens by number can read only vocabularies that number them so."""
-    for tokenizer in tokenizers.values():
+    for tokenizer in () if known is None else known.values():
         if spec.model.marks not in (None, tuple(tokenizer.marks)):
             raise UsageError(
                 f"the model {spec.model.kind()!r} takes {spec.model.marks} for padding, unknown, begin "
@@ -141,14 +147,15 @@ def with_budget(spec: SystemSpec, steps: int | None, minutes: float | None) -> S
     return spec.override([f"{key}={'null' if value is None else value}" for key, value in asked.items()])
 
 
-def known_tokenizers(out: Path, other: str | Path | None) -> dict[str, Tokenizer] | None:
-    """Those of the run to go on with, or of another whose weights or vocabulary are taken over."""
-    path = out if RunFolder.holds_run(out) else None if other is None else Path(other)
-    if path is None:
-        return None
-    folder = RunFolder.open(path)
-    spec = SystemSpec.from_dict(folder.record.spec, where=str(folder.path / "regard.json"))
-    return read_tokenizers(folder, spec)
+def known_lexicon(out: Path, other: str | Path | None, spec: SystemSpec) -> Lexicon | None:
+    """That of the run to go on with, or the tokenizers of one whose weights or vocabulary are taken over."""
+    if RunFolder.holds_run(out):
+        return lexicon_of(out)
+    return None if other is None else lexicon_of(Path(other)).for_fields(spec.data.fields)
+
+
+def lexicon_of(path: Path) -> Lexicon:
+    return read_lexicon(RunFolder.open(path), spec_of_run(path))
 
 
 def validation_of(run: Run, prepared: PreparedData) -> Validation:

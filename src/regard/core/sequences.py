@@ -16,6 +16,8 @@ class Tokens(NamedTuple):
 
     ids: Int[Tensor, "batch time"]
     real: Bool[Tensor, "batch time"]
+    segments: Int[Tensor, "batch time"] | None = None
+    """Which of several texts in a row each token belongs to; None: there is one."""
 
     @classmethod
     def pad(cls, rows: Sequence[Sequence[int] | np.ndarray], padding: int) -> "Tokens":
@@ -36,10 +38,33 @@ class Tokens(NamedTuple):
         """Some of the rows, with no more padding than they need."""
         real = self.real[begin:end]
         longest = int(real.sum(1).max()) if real.numel() else 0
-        return Tokens(self.ids[begin:end, :longest], real[:, :longest])
+        segments = None if self.segments is None else self.segments[begin:end, :longest]
+        return Tokens(self.ids[begin:end, :longest], real[:, :longest], segments)
 
     def to(self, device: torch.device | str) -> "Tokens":
-        return Tokens(self.ids.to(device), self.real.to(device))
+        segments = None if self.segments is None else self.segments.to(device)
+        return Tokens(self.ids.to(device), self.real.to(device), segments)
+
+
+class Places(NamedTuple):
+    """Tokens of each row that something is asked about, such as the first piece of every word."""
+
+    at: Int[Tensor, "batch asked"]
+    real: Bool[Tensor, "batch asked"]
+
+    @classmethod
+    def pad(cls, rows: Sequence[Sequence[int] | np.ndarray]) -> "Places":
+        return cls(*Tokens.pad(rows, 0)[:2])
+
+    def pick(self, x: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch asked width"]:
+        return x.gather(1, self.at[..., None].expand(-1, -1, x.shape[-1]))
+
+    def between(self, begin: int, end: int) -> "Places":
+        """Of some of the rows, with no more padding than they need."""
+        return Places(*Tokens(self.at, self.real).between(begin, end)[:2])
+
+    def to(self, device: torch.device | str) -> "Places":
+        return Places(self.at.to(device), self.real.to(device))
 
 
 class Memory(NamedTuple):

@@ -1,11 +1,11 @@
 """The family of data: from what a person has to batches, whatever the task."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from regard.core.spec import Plain, Spec
-from regard.data.tokenizers import Tokenizer
+from regard.data.lexicon import Lexicon
 
 
 @runtime_checkable
@@ -28,8 +28,8 @@ class PreparedData(Protocol):
     @property
     def report(self) -> DataReport: ...
     @property
-    def tokenizers(self) -> Mapping[str, Tokenizer]:
-        """By the name of the field whose text they read."""
+    def lexicon(self) -> Lexicon:
+        """Every vocabulary, by the name of the field it belongs to."""
 
     def epoch(self, number: int) -> Sequence[Any]: ...
     def validation(self) -> Sequence[Any]: ...
@@ -44,18 +44,21 @@ class DataSpec(Spec):
     kinds: ClassVar[dict[str, str]] = {
         "pairs": "regard.data.pairs:PairsSpec",
         "text": "regard.data.text:TextSpec",
+        "labelled": "regard.data.labelled:LabelledSpec",
     }
     unsaid: ClassVar[str | None] = "pairs"
 
     fields: ClassVar[tuple[str, ...]]
     """The texts an example consists of; each has a tokenizer."""
+    labels: ClassVar[tuple[str, ...]] = ()
+    """The fields that hold classes."""
 
     def prepare(
         self,
         train: Any,
         valid: Any | None,
         seed: int,
-        tokenizers: Mapping[str, Tokenizer] | None,
+        known: Lexicon | None,
         cache: Path | None,
     ) -> PreparedData:
         """Read, hold out, learn vocabularies (unless given), encode."""

@@ -17,9 +17,15 @@ from regard.data.places import ending
 ALIASES: dict[str, tuple[str, ...]] = {
     "source": ("source", "src", "input", "question", "x"),
     "target": ("target", "tgt", "output", "answer", "y"),
-    "text": ("text", "sentence", "source", "src", "input", "x"),
+    "text": ("text", "sentence", "source", "src", "input", "question", "x"),
+    "first": ("first", "sentence1", "premise", "question1", "text_a", "sentence_a", "s1", "a"),
+    "second": ("second", "sentence2", "hypothesis", "question2", "text_b", "sentence_b", "s2", "b"),
+    "label": ("label", "class", "category", "gold_label", "gold", "target", "score", "quality", "y"),
 }
 """Names that columns and keys go by in the files people have, the first that is there counts."""
+
+PASSED_OVER = "-"
+"""Stands for a column that is not wanted where the columns of a file without a header are named."""
 
 PARQUET_ROWS = 4096
 
@@ -32,16 +38,19 @@ class Record(NamedTuple):
     line: int
 
 
-def read_tsv(path: str | Path, fields: Sequence[str]) -> Iterator[Record]:
-    """Columns between tabs, by position or under a header; quotes mean nothing."""
-    return parse_tsv(read_lines(path), fields, shown(path))
+def read_tsv(path: str | Path, fields: Sequence[str], named: Sequence[str] = ()) -> Iterator[Record]:
+    """Columns between tabs, by position, under a header, or as they are ``named``; quotes mean nothing."""
+    return parse_tsv(read_lines(path), fields, shown(path), named)
 
 
-def parse_tsv(lines: Iterable[Line], fields: Sequence[str], name: str) -> Iterator[Record]:
-    columns: Sequence[int] | None = None
+def parse_tsv(
+    lines: Iterable[Line], fields: Sequence[str], name: str, named: Sequence[str] = ()
+) -> Iterator[Record]:
+    columns: Sequence[int] | None = _wanted_columns(named, fields) if named else None
+    width = len(named)
     for number, text in lines:
         cells = text.split("\t") if len(fields) > 1 or "\t" in text else [text]
-        if number == 1:
+        if columns is None:
             columns = _header(cells, fields)
             if columns is not None:
                 width = len(cells)
@@ -55,13 +64,13 @@ def parse_tsv(lines: Iterable[Line], fields: Sequence[str], name: str) -> Iterat
         )
 
 
-def read_csv(path: str | Path, fields: Sequence[str]) -> Iterator[Record]:
+def read_csv(path: str | Path, fields: Sequence[str], named: Sequence[str] = ()) -> Iterator[Record]:
     """Comma-separated values, quoted as RFC 4180 says; a row may span lines."""
     name = shown(path)
     # The module wants the line ends inside quotes, so they are given back.
     reader = csv.reader((line.text + "\n" for line in read_lines(path)), strict=True)
-    columns: Sequence[int] | None = None
-    width = len(fields)
+    columns: Sequence[int] | None = _wanted_columns(named, fields) if named else None
+    width = len(named) or len(fields)
     started = 1
     try:
         for cells in reader:
@@ -199,6 +208,18 @@ def _header(cells: Sequence[str], fields: Sequence[str]) -> list[int] | None:
     names = [cell.strip().lower() for cell in cells]
     found = [next((names.index(a) for a in _aliases(field) if a in names), -1) for field in fields]
     return None if -1 in found else found
+
+
+def _wanted_columns(named: Sequence[str], fields: Sequence[str]) -> list[int]:
+    """As ``_header``, for a file whose columns a person has named."""
+    found = _header(named, fields)
+    if found is None:
+        missing = next(field for field in fields if _header(named, [field]) is None)
+        raise UsageError(
+            f"data.columns={','.join(named)} names no column {missing!r}{nearest(missing, named)}; "
+            f"needed are {_listed(fields)}, and {PASSED_OVER!r} for a column that is not"
+        )
+    return found
 
 
 def _wrong_width(name: str, number: int, expected: int, cells: Sequence[str], between: str) -> DataError:

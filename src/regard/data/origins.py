@@ -22,8 +22,12 @@ from regard.data.places import Files, Where, resolve
 from regard.data.readers import PAIR, ReadReport, full_records, read_records
 
 Pair: TypeAlias = tuple[str, str]
-Given: TypeAlias = Where | Iterable[Pair] | Iterable[Record]
-"""A path, a tuple of line-aligned paths, or pairs as they are."""
+Given: TypeAlias = Where | Iterable[tuple[str, ...]] | Iterable[Record]
+"""A path, a tuple of line-aligned paths, or rows of texts as they are."""
+
+
+_GIVEN = "given pairs"
+"""What rows that come from Python are called."""
 
 
 class Origin(ABC):
@@ -45,12 +49,12 @@ class Origin(ABC):
 
 
 class FileOrigin(Origin):
-    def __init__(self, files: Files) -> None:
-        self._files = files
+    def __init__(self, files: Files, fields: Sequence[str] = PAIR, columns: Sequence[str] = ()) -> None:
+        self._files, self._fields, self._columns = files, fields, columns
         self.name = ",".join(str(file) for file in files)
 
     def __iter__(self) -> Iterator[Record]:
-        return read_records(self._files, PAIR)
+        return read_records(self._files, self._fields, columns=self._columns)
 
     def fingerprint(self) -> str:
         """Of the bytes, after unpacking: reading them all is far cheaper than parsing them."""
@@ -64,12 +68,12 @@ class FileOrigin(Origin):
         return digest.hexdigest()
 
     def line_files(self) -> LineFiles | None:
-        return LineFiles.of(self._files, PAIR)
+        return LineFiles.of(self._files, self._fields)
 
 
 class MemoryOrigin(Origin):
-    def __init__(self, records: list[Record], name: str) -> None:
-        self._records, self.name = records, name
+    def __init__(self, records: list[Record], name: str, fields: Sequence[str] = PAIR) -> None:
+        self._records, self._fields, self.name = records, fields, name
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self._records)
@@ -77,7 +81,7 @@ class MemoryOrigin(Origin):
     def fingerprint(self) -> str:
         digest = hashlib.sha256()
         for record in self._records:
-            for field in PAIR:
+            for field in self._fields:
                 try:
                     text = record.fields[field].encode()
                 except UnicodeEncodeError as error:
@@ -90,8 +94,8 @@ class MemoryOrigin(Origin):
 class HubOrigin(Origin):
     """A data set of the hub by its name."""
 
-    def __init__(self, name: str) -> None:
-        self._records, self.name = HubRecords(name, PAIR), name
+    def __init__(self, name: str, fields: Sequence[str] = PAIR) -> None:
+        self._records, self.name = HubRecords(name, fields), name
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self._records)
@@ -100,29 +104,31 @@ class HubOrigin(Origin):
         return self._records.fingerprint()
 
 
-def origin_of(given: Given) -> Origin:
+def origin_of(given: Given, fields: Sequence[str] = PAIR, columns: Sequence[str] = ()) -> Origin:
     """Files stay files, data sets of the hub stay there; everything else is taken into memory."""
     if isinstance(given, str) and is_hub_name(given):
-        return HubOrigin(given)
+        return HubOrigin(given, fields)
     if isinstance(given, str | Path):
-        return _from_files(resolve(given))
+        return _from_files(resolve(given), fields, columns)
     if isinstance(given, Sequence) and given and isinstance(given[0], str | Path):
-        return _from_files(tuple(str(part) for part in given))
-    return MemoryOrigin([_record(row, line) for line, row in enumerate(given, start=1)], "given pairs")
+        return _from_files(tuple(str(part) for part in given), fields, columns)
+    records = [_record(row, line, fields) for line, row in enumerate(given, start=1)]
+    return MemoryOrigin(records, _GIVEN, fields)
 
 
-def _from_files(files: Files) -> Origin:
+def _from_files(files: Files, fields: Sequence[str], columns: Sequence[str]) -> Origin:
     if STDIN in files:
-        return MemoryOrigin(list(read_records(files, PAIR)), "standard input")
-    return FileOrigin(files)
+        return MemoryOrigin(list(read_records(files, fields, columns=columns)), "standard input", fields)
+    return FileOrigin(files, fields, columns)
 
 
-def _record(row: object, line: int) -> Record:
+def _record(row: object, line: int, fields: Sequence[str]) -> Record:
     if isinstance(row, Record):
         return row
-    if isinstance(row, Sequence) and len(row) == 2 and all(isinstance(text, str) for text in row):
-        return Record({"source": row[0], "target": row[1]}, "given pairs", line)
-    raise DataError(f"expected a pair of texts, got {row!r:.60}", file="given pairs", line=line)
+    if isinstance(row, Sequence) and len(row) == len(fields) and all(isinstance(text, str) for text in row):
+        return Record(dict(zip(fields, row, strict=True)), _GIVEN, line)
+    wanted = "a pair of texts" if tuple(fields) == PAIR else f"{len(fields)} texts ({', '.join(fields)})"
+    raise DataError(f"expected {wanted}, got {row!r:.60}", file=_GIVEN, line=line)
 
 
 class Rows:

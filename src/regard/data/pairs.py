@@ -1,7 +1,7 @@
 """Pairs of texts, prepared for training: read, split, tokenized, stored, and served in batches."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from regard.data.batches import evaluation_batches
 from regard.data.corpora import EMBEDDED, embedded
 from regard.data.encoding import Shelf, encode_pairs
 from regard.data.hub import HubRecords, hub_splits, is_hub_name
+from regard.data.lexicon import Lexicon
 from regard.data.origins import Given, Origin, origin_of
 from regard.data.pair_batches import PairBatch, PairBatches
 from regard.data.pair_cache import PairsReport
@@ -33,11 +34,11 @@ class PairsSpec(PairsPlan):
         train: Given,
         valid: Given | None,
         seed: int,
-        tokenizers: Mapping[str, Tokenizer] | None,
+        known: Lexicon | None,
         cache: Path | None,
     ) -> "Pairs":
-        known = None if tokenizers is None else (tokenizers["source"], tokenizers["target"])
-        return Pairs.prepare(self, train, valid, seed, known, cache)
+        tokenizers = None if known is None else (known["source"], known["target"])
+        return Pairs.prepare(self, train, valid, seed, tokenizers, cache)
 
     def find(self, data: Any, valid: Any | None) -> tuple[Any, Any | None]:
         """Embedded corpora by name, folders with their splits, files, or pairs from Python."""
@@ -75,10 +76,7 @@ class Pairs:
         self.spec, self.seed, self.fingerprint = spec, seed, supplied.fingerprint
         self.report = supplied.report
         self.source_tokenizer, self.target_tokenizer = supplied.tokenizers
-        self.tokenizers: Mapping[str, Tokenizer] = {
-            "source": self.source_tokenizer,
-            "target": self.target_tokenizer,
-        }
+        self.lexicon = Lexicon({"source": self.source_tokenizer, "target": self.target_tokenizer})
         self._supply, self._valid_texts = supplied.supply, supplied.valid
         self._valid = encode_pairs(supplied.valid, supplied.tokenizers, spec.longest, Shelf.none())[0].stores
 

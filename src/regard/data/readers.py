@@ -22,11 +22,15 @@ TEXT = ("text",)
 
 
 def read_records(
-    path: str | Path | Sequence[str | Path], fields: Sequence[str], languages: Sequence[str] = ()
+    path: str | Path | Sequence[str | Path],
+    fields: Sequence[str],
+    languages: Sequence[str] = (),
+    columns: Sequence[str] = (),
 ) -> Iterator[Record]:
     """Records of a file, of line-aligned files, or of standard input; the format is the file's ending.
 
-    ``languages`` chooses, and orders, the sides of ``{"translation": {"de": …, "en": …}}`` objects.
+    ``languages`` chooses, and orders, the sides of ``{"translation": {"de": …, "en": …}}`` objects;
+    ``columns`` names those of a table without a header.
     """
     files = resolve(path)
     if len(files) > 1:
@@ -34,16 +38,16 @@ def read_records(
     file = files[0]
     match ending(file):
         case "csv":
-            return read_csv(file, fields)
+            return read_csv(file, fields, columns)
         case "jsonl" | "json":
             return read_jsonl(file, fields, languages)
         case "parquet":
             return read_parquet(file, fields, languages)
         case "tsv":
-            return read_tsv(file, fields)
+            return read_tsv(file, fields, columns)
         case _:
             # Plain text with several fields a line: tabs are what people put between them.
-            return read_tsv(file, fields) if len(fields) > 1 else read_plain(file, fields)
+            return read_tsv(file, fields, columns) if len(fields) > 1 else read_plain(file, fields)
 
 
 @dataclass

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -26,6 +26,7 @@ from regard.data.documents import (
 )
 from regard.data.encoding import Shelf
 from regard.data.hub import hub_splits, is_hub_name
+from regard.data.lexicon import Lexicon
 from regard.data.store import element_type
 from regard.data.text_batches import TextBatches, in_order, running_lanes, shuffled_windows
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
@@ -62,7 +63,7 @@ class TextSpec(DataSpec):
         train: GivenText,
         valid: GivenText | None,
         seed: int,
-        tokenizers: Mapping[str, Tokenizer] | None,
+        known: Lexicon | None,
         cache: Path | None,
     ) -> "PreparedText":
         started = time.perf_counter()
@@ -71,7 +72,7 @@ class TextSpec(DataSpec):
         prints = (whole.fingerprint(), "held out" if held is None else held.fingerprint())
         fingerprint = hashlib.sha256("\n".join(prints).encode()).hexdigest()
         texts, held = _divide(whole, self.held_out) if held is None else (whole, held)
-        tokenizer = Tokenizer.train(self.tokenizer, texts.texts) if tokenizers is None else tokenizers["text"]
+        tokenizer = Tokenizer.train(self.tokenizer, texts.texts) if known is None else known["text"]
         folder = (cache or Path(tempfile.gettempdir())) / f"regard-{uuid.uuid4().hex}"
         try:
             stream = encode_text(texts, tokenizer, Shelf(folder, bytes(32), self.memory_limit))
@@ -175,7 +176,7 @@ class PreparedText:
         report: TextReport,
     ) -> None:
         self.spec, self.seed, self.fingerprint, self.report = spec, seed, fingerprint, report
-        self.tokenizers: Mapping[str, Tokenizer] = {"text": tokenizer}
+        self.lexicon = Lexicon({"text": tokenizer})
         turned = slice(None, None, -1) if spec.backwards else slice(None)
         self.stream, self._judged = stream.values[turned], judged.values[turned]
         self._held = held
@@ -197,7 +198,7 @@ class PreparedText:
     def documents(self) -> tuple[np.ndarray, np.ndarray]:
         """All documents end to end, and where each begins, for models that count them."""
         values = self.stream[1:]
-        return values, np.concatenate(([0], np.flatnonzero(values == self.tokenizers["text"].end) + 1))
+        return values, np.concatenate(([0], np.flatnonzero(values == self.lexicon["text"].end) + 1))
 
     def examples(self, most: int) -> list[tuple[str, str]]:
         """Beginnings of validation documents, and how they go on."""

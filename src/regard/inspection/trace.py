@@ -158,6 +158,8 @@ def trace_writing(model: nn.Module, written: Written) -> Trace:
 
     What was written is read whole; by the chunk law that equals writing it token by token.
     """
+    if not written.ids:
+        return _trace_reading(model, written)
     rows = _named(written.pieces, len(written.ids) - 1)
     reader = cast(Reader, model)
     device = next(chain(model.parameters(), model.buffers())).device
@@ -181,6 +183,15 @@ def trace_writing(model: nn.Module, written: Written) -> Trace:
             *_attentions(model, writing, rows, {"itself": before, "memory": read}),
         ),
     )
+
+
+def _trace_reading(model: nn.Module, written: Written) -> Trace:
+    """Of an answer that is read off at once."""
+    with torch.no_grad(), _at_rest(model), Tape(model) as reading:
+        written.start()
+    read = tuple(written.read)
+    attentions = tuple(_attentions(model, reading, read, {"itself": read, "memory": read}))
+    return Trace(read, tuple(written.pieces), False, written.log_probs, attentions)
 
 
 def _named(pieces: Sequence[str], tokens: int) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import UsageError, nearest
-from regard.data.tokenizers import Tokenizer
+from regard.data.lexicon import Lexicon
 from regard.interop.family import Family
 from regard.interop.gpt2 import Gpt2
 from regard.interop.hugging_face_files import CONFIG, GENERATION, WEIGHTS, read_config, read_tensors, to_json
@@ -26,7 +26,7 @@ class Taken(NamedTuple):
     """A model from elsewhere, in our terms."""
 
     system: SystemSpec
-    tokenizers: dict[str, Tokenizer]
+    lexicon: Lexicon
     weights: dict[str, Tensor]
 
 
@@ -35,20 +35,18 @@ def read_folder(folder: Path) -> Taken:
     family = _family(config, folder / CONFIG)
     found = read_tokenizer(folder, config)
     system = family.system(config, found.tokenizer, found.opened, folder / CONFIG)
-    tokenizers = dict.fromkeys(system.data.fields, found.tokenizer)
+    lexicon = Lexicon(dict.fromkeys(system.data.fields, found.tokenizer))
     with torch.device("meta"):  # names and shapes only
-        model = system.model.build({field: tokenizer.size for field, tokenizer in tokenizers.items()})
+        model = system.model.build(lexicon.sizes)
     stored = family.wanted(read_tensors(folder), system, folder)
     weights = to_ours(family.table(system), stored, named_weights(model), folder)
-    return Taken(system, tokenizers, weights)
+    return Taken(system, lexicon, weights)
 
 
-def folder_files(
-    system: SystemSpec, tokenizers: Mapping[str, Tokenizer], weights: Mapping[str, Tensor]
-) -> dict[str, bytes]:
+def folder_files(system: SystemSpec, lexicon: Lexicon, weights: Mapping[str, Tensor]) -> dict[str, bytes]:
     """The content of a folder that ``from_pretrained`` loads."""
     family = FAMILIES["gpt2"]
-    tokenizer = next(iter(tokenizers.values()))  # a system with several is refused by its model
+    tokenizer = next(iter(lexicon.values()))  # a system with several is refused by its model
     config = family.config(system, tokenizer)
     opened = bool(system.task.to_dict().get("opened", True))
     theirs = to_theirs(family.table(system), weights)

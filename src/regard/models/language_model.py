@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from regard.core.sequences import Tokens
 from regard.core.state import State
 from regard.models.decoder import DecoderSpec
+from regard.models.encoder import EncoderSpec
 from regard.models.model import ModelSpec
 
 _AT_ONCE = 1024
@@ -21,6 +22,10 @@ class LanguageModelSpec(ModelSpec):
 
     def build(self, sizes: Mapping[str, int]) -> "LanguageModel":
         return LanguageModel(self, sizes["text"])
+
+    def reader(self) -> EncoderSpec:
+        """Its decoder, which reads what it does not have to write."""
+        return EncoderSpec(embedding=self.decoder.embedding, stack=self.decoder.stack, sees="earlier")
 
 
 class LanguageModel(nn.Module):

@@ -5,7 +5,9 @@ from typing import ClassVar
 
 from torch import nn
 
+from regard.core.errors import UsageError
 from regard.core.spec import Spec
+from regard.models.encoder import EncoderSpec
 
 
 class ModelSpec(Spec):
@@ -13,6 +15,7 @@ class ModelSpec(Spec):
         "sequence_to_sequence": "regard.models.sequence_to_sequence:SequenceToSequenceSpec",
         "language_model": "regard.models.language_model:LanguageModelSpec",
         "ngram": "regard.models.ngram:NgramSpec",
+        "labeller": "regard.models.labeller:LabellerSpec",
     }
 
     marks: ClassVar[tuple[int, int, int, int] | None] = None
@@ -21,3 +24,7 @@ class ModelSpec(Spec):
     def build(self, sizes: Mapping[str, int]) -> nn.Module:
         """``sizes`` of the vocabularies, by the name of the field they belong to."""
         raise NotImplementedError
+
+    def reader(self) -> EncoderSpec:
+        """What of it reads: where another model may start from."""
+        raise UsageError(f"a model of kind {self.kind()!r} has nothing that reads: start from another")

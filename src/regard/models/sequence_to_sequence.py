@@ -19,6 +19,10 @@ class SequenceToSequenceSpec(ModelSpec):
     tie: Literal["none", "target", "all"] = "none"
     """One matrix for the decoder's input and output, or for the encoder's input as well."""
 
+    def reader(self) -> EncoderSpec:
+        """Contextual vectors of a translator (McCann et al. 2017)."""
+        return self.encoder
+
     def build(self, sizes: Mapping[str, int]) -> "SequenceToSequence":
         return SequenceToSequence(self, sizes["source"], sizes["target"])
 

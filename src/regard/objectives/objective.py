@@ -44,6 +44,7 @@ class ObjectiveSpec(Spec):
     kinds: ClassVar[dict[str, str]] = {
         "next_token": "regard.objectives.next_token:NextTokenSpec",
         "running_text": "regard.objectives.running_text:RunningTextSpec",
+        "judgement": "regard.objectives.judgement:JudgementSpec",
     }
 
     def build(self) -> Objective:

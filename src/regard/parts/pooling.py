@@ -18,7 +18,12 @@ class PoolingSpec(Spec):
         "ends": "regard.parts.pooling:EndsSpec",
         "mean": "regard.parts.pooling:MeanSpec",
         "max": "regard.parts.pooling:MaxSpec",
+        "several": "regard.parts.pooling:SeveralSpec",
     }
+
+    def width(self, width: int) -> int:
+        """Of the one vector, where states are so wide."""
+        return width
 
     def pool(
         self, x: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"]
@@ -68,3 +73,17 @@ class MaxSpec(PoolingSpec):
         self, x: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"]
     ) -> Float[Tensor, "batch width"]:
         return x.masked_fill(~real[..., None], torch.finfo(x.dtype).min).amax(1)
+
+
+class SeveralSpec(PoolingSpec):
+    """One after another: concat pooling is last, max and mean (Howard and Ruder 2018 eq. 4)."""
+
+    parts: tuple[PoolingSpec, ...] = (LastSpec(), MaxSpec(), MeanSpec())
+
+    def width(self, width: int) -> int:
+        return sum(part.width(width) for part in self.parts)
+
+    def pool(
+        self, x: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"]
+    ) -> Float[Tensor, "batch pooled"]:
+        return torch.cat([part.pool(x, real) for part in self.parts], dim=-1)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from regard.core.errors import UsageError, nearest
 
 if TYPE_CHECKING:
+    from regard.models.model import ModelSpec
     from regard.recipes.system import SystemSpec
 
 
@@ -13,6 +14,8 @@ class Entry(NamedTuple):
     where: str
     summary: str
     paper: str
+    builds_on: bool = False
+    """Can be made for a model to start from."""
 
 
 RECIPES: dict[str, Entry] = {
@@ -96,13 +99,33 @@ RECIPES: dict[str, Entry] = {
         "a Transformer language model that looks back beyond its window, by distance",
         "Dai et al. 2019",
     ),
+    "classifier": Entry(
+        "regard.recipes.labelling:classifier",
+        "the class of a text, by a bidirectional LSTM, or by any model given with --from",
+        "Conneau et al. 2017",
+        builds_on=True,
+    ),
+    "pair_classifier": Entry(
+        "regard.recipes.labelling:pair_classifier",
+        "the class of a pair of texts: entailment, paraphrase, the same question",
+        "Conneau et al. 2017",
+        builds_on=True,
+    ),
+    "similarity": Entry(
+        "regard.recipes.labelling:similarity",
+        "how alike two texts are, as a number",
+        "Cer et al. 2017",
+        builds_on=True,
+    ),
 }
 
 
-def recipe(name: str) -> "SystemSpec":
+def recipe(name: str, start: "ModelSpec | None" = None) -> "SystemSpec":
+    """The spec of a system; those that can build on another model are made for it."""
     entry = RECIPES.get(name)
     if entry is None:
         raise UsageError(f"there is no recipe {name!r}{nearest(name, RECIPES)}")
     module, function = entry.where.split(":")
-    spec: SystemSpec = getattr(importlib.import_module(module), function)()
+    make = getattr(importlib.import_module(module), function)
+    spec: SystemSpec = make(start) if entry.builds_on else make()
     return spec

@@ -231,5 +231,9 @@ class BeamSpec(SearchSpec):
             )
         return self
 
+    @property
+    def answers(self) -> int:
+        return self.best
+
     def build(self) -> Beam:
         return Beam(self, self.stop.build(self.size, self.best))

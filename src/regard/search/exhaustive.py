@@ -126,5 +126,9 @@ class ExhaustiveSpec(SearchSpec):
     most: int = Field(100_000, ge=1)
     """Refuse when vocabulary to the power of the greatest length is more than this."""
 
+    @property
+    def answers(self) -> int:
+        return self.best
+
     def build(self) -> Exhaustive:
         return Exhaustive(self)

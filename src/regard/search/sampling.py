@@ -97,5 +97,9 @@ class SamplingSpec(SearchSpec):
     best: int = Field(1, ge=1)
     """How many samples of each sentence; returned best first."""
 
+    @property
+    def answers(self) -> int:
+        return self.best
+
     def build(self) -> Sampling:
         return Sampling(self)

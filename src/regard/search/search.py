@@ -30,6 +30,7 @@ class SearchSpec(Spec):
         "beam": "regard.search.beam:BeamSpec",
         "sampling": "regard.search.sampling:SamplingSpec",
         "exhaustive": "regard.search.exhaustive:ExhaustiveSpec",
+        "ranking": "regard.search.ranking:RankingSpec",
     }
 
     alpha: float = Field(1.0, ge=0)
@@ -46,6 +47,11 @@ class SearchSpec(Spec):
     def longest(self, source_lengths: Int[Tensor, "sentences"]) -> Int[Tensor, "sentences"]:
         """Greatest length of each answer, given the lengths of the sources (0 where there is none)."""
         return (source_lengths * self.longest_ratio).long() + self.longest_extra
+
+    @property
+    def answers(self) -> int:
+        """How many are given for each sentence."""
+        return 1
 
     def build(self) -> "Searcher":
         raise NotImplementedError

@@ -5,20 +5,19 @@ product is what both together find likely (Peters et al. 2018 §3.1 trains them 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Tokens
 from regard.data.tokenizers import Tokenizer
-from regard.search.search import SearchSpec
 from regard.tasks.answers import Answer, Candidate, Scored
-from regard.tasks.task import NO_WISHES, Evaluation, Task, TaskSpec, Wishes, Written
+from regard.tasks.task import Asked, Evaluation, Means, Task, TaskSpec, Written
 from regard.tasks.windows import TextModel
 
 BLANK = "___"
@@ -28,17 +27,9 @@ _CHUNK = 256
 class BlanksSpec(TaskSpec):
     """A forward and a backward model, which a mixture holds in this order."""
 
-    def build(
-        self,
-        model: nn.Module,
-        tokenizers: Mapping[str, Tokenizer],
-        search: SearchSpec,
-        device: torch.device,
-    ) -> "Blanks":
-        forward, backward = cast(Any, model).models
-        # Every search that gives several answers says how many in the same word.
-        best = int(search.to_dict().get("best") or 1)  # type: ignore[arg-type]
-        return Blanks(forward, backward, tokenizers["text"], device, best)
+    def build(self, means: Means) -> "Blanks":
+        forward, backward = cast(Any, means.model).models
+        return Blanks(forward, backward, means.lexicon["text"], means.device, means.search.answers)
 
 
 @dataclass
@@ -50,16 +41,9 @@ class Blanks(Task):
     best: int = 1
 
     @torch.inference_mode()
-    def answer(
-        self,
-        texts: Sequence[str],
-        wishes: Wishes = NO_WISHES,
-        first_line: int = 1,
-        truncate: bool = False,
-        keep: bool = False,
-    ) -> list[Answer]:
+    def answer(self, asked: Asked) -> list[Answer]:
         """The likeliest tokens for the one ``___`` of every text."""
-        return [self._fill(text, line) for line, text in enumerate(texts, start=first_line)]
+        return [self._fill(text, line) for line, text in enumerate(asked.texts, start=asked.first_line)]
 
     def _fill(self, text: str, line: int) -> Answer:
         if text.count(BLANK) != 1:

@@ -3,19 +3,15 @@
 import math
 import queue
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import cast
 
 import torch
-from jaxtyping import Int
 from pydantic import Field
-from torch import Tensor, nn
 
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Tokens
-from regard.core.state import State, map_tensors
 from regard.data.tokenizers import Tokenizer
 from regard.search.constraints import Constraint, ForbiddenWords, ForcedPrefix
 from regard.search.hypotheses import Hypothesis
@@ -24,14 +20,12 @@ from regard.search.listening import Listening, StopTexts, cut_at
 from regard.search.search import SearchSpec
 from regard.tasks.answers import END, Answer, Candidate, Scored
 from regard.tasks.blanks import BlanksSpec
-from regard.tasks.task import NO_WISHES, Evaluation, Task, TaskSpec, Wishes, Written
+from regard.tasks.judging import Judge
+from regard.tasks.task import NO_WISHES, Asked, Evaluation, Means, Task, TaskSpec, Wishes, Written
 from regard.tasks.windows import Sliding, TextModel
 
 _TOGETHER = 32
 """Prompts that are continued side by side."""
-_LANES = 8
-_WARM_UP = 512
-"""Tokens that a lane reads before its first judged one."""
 
 
 class ContinuationSpec(TaskSpec):
@@ -46,14 +40,9 @@ class ContinuationSpec(TaskSpec):
     opened: bool = True
     """Read an end token, which documents begin after, before a prompt; otherwise only where there is none."""
 
-    def build(
-        self,
-        model: nn.Module,
-        tokenizers: Mapping[str, Tokenizer],
-        search: SearchSpec,
-        device: torch.device,
-    ) -> "Continuation":
-        return Continuation(cast(TextModel, model), tokenizers["text"], search, device, self)
+    def build(self, means: Means) -> "Continuation":
+        model = cast(TextModel, means.model)
+        return Continuation(model, means.lexicon["text"], means.search, means.device, self)
 
     def together(self, others: Sequence[TaskSpec]) -> TaskSpec:
         """One that does not carry its state cannot be asked as if it did; two directions meet at a blank."""
@@ -86,15 +75,9 @@ class Continuation(Task):
     # Writing
 
     @torch.inference_mode()
-    def answer(
-        self,
-        texts: Sequence[str],
-        wishes: Wishes = NO_WISHES,
-        first_line: int = 1,
-        truncate: bool = False,
-        keep: bool = False,
-    ) -> list[Answer]:
+    def answer(self, asked: Asked) -> list[Answer]:
         """How each text goes on, the space between included; an empty one is begun."""
+        texts, wishes, first_line, truncate, keep = asked
         prompts = [self._prompt(text, line, truncate) for line, text in enumerate(texts, start=first_line)]
         answers = [Answer(text) for text in texts]
         by_length = sorted(range(len(texts)), key=lambda row: len(prompts[row]))
@@ -250,7 +233,7 @@ class Continuation(Task):
         scored = []
         for record in records:
             ids = self._turned(self.tokenizer.encode(record[0]))
-            values = self._log_probs([self.tokenizer.end, *ids, self.tokenizer.end])
+            values = self._judge.log_probs([self.tokenizer.end, *ids, self.tokenizer.end])
             pieces = [*self.tokenizer.pieces(ids), END]
             if self.spec.backwards:
                 pieces, values = [*pieces[-2::-1], END], torch.cat((values[:-1].flip(0), values[-1:]))
@@ -266,7 +249,7 @@ class Continuation(Task):
         end, stream = self.tokenizer.end, list[int]()
         for ids in self.tokenizer.encode_many(texts):
             stream += [*ids, end]
-        cost = -float(self._log_probs([end, *self._turned(stream[:-1]), end]).double().sum())
+        cost = -float(self._judge.log_probs([end, *self._turned(stream[:-1]), end]).double().sum())
         # The end of a document counts as a word and as a character: it had to be foreseen as well.
         words = sum(len(text.split()) + 1 for text in texts)
         characters = sum(len(text) + 1 for text in texts)
@@ -275,74 +258,23 @@ class Continuation(Task):
             "word_perplexity": _exp(cost / words),
             "bits_per_character": cost / characters / math.log(2),
         }
-        context = "carried" if self.spec.carries else f"{self.spec.context}-{self._window - 1}"
-        signature = f"perplexity|tokens:{len(stream)}|words:{words}|characters:{characters}|context:{context}"
-        return Evaluation(scores, f"{signature}|ends:counted", len(texts))
+        counts = f"tokens:{len(stream)}|words:{words}|characters:{characters}"
+        signature = f"perplexity|{counts}|context:{self._judge.seen}|ends:counted"
+        return Evaluation(scores, signature, len(texts))
 
     @property
-    def _window(self) -> int:
-        return min(self.spec.window, self.model.longest or self.spec.window)
-
-    def _log_probs(self, stream: Sequence[int]) -> Tensor:
-        """Of every token but the first, given all before it, or as many as a window holds."""
-        ids = torch.tensor(stream, device=self.device)
-        return self._carried(ids) if self.spec.carries else self._windowed(ids)
-
-    def _carried(self, ids: Int[Tensor, "time"]) -> Tensor:
-        """In a few lanes side by side, each warmed up on what comes before it."""
-        total = len(ids) - 1
-        lanes = _LANES if total >= 2 * _LANES * _WARM_UP else 1
-        lane = -(-total // lanes)
-        found = torch.zeros(lanes, lane, device=self.device)
-        starts = [number * lane for number in range(lanes)]
-        state: State = self.model.start(lanes)
-        # Warm up all lanes together; the first has nothing before it and reads padding.
-        if lanes > 1:
-            before = [ids[max(0, begin - _WARM_UP) : begin] for begin in starts]
-            _, state = self.model.read(self._side_by_side(before), state)
-        for begin, end in pairwise([*range(0, lane, self.spec.window), lane]):
-            stops = [min(start + end, total) for start in starts]
-            given = self._side_by_side(
-                [ids[start + begin : stop] for start, stop in zip(starts, stops, strict=True)]
-            )
-            x, state = self.model.read(given, state)
-            wanted = [ids[start + begin + 1 : stop + 1] for start, stop in zip(starts, stops, strict=True)]
-            values = self._chosen(x, self._side_by_side(wanted))
-            found[:, begin : begin + values.shape[1]] = values
-        return found.flatten()[:total].cpu()
-
-    def _windowed(self, ids: Int[Tensor, "time"]) -> Tensor:
-        """Overlapping windows; each judges only what the one before it did not."""
-        total, window = len(ids) - 1, self._window
-        fresh = max(1, window - self.spec.context)
-        begins = [0, *range(fresh, total - window + fresh + 1, fresh)] if total > window else [0]
-        found, done = torch.zeros(total), 0
-        for some in range(0, len(begins), _TOGETHER):
-            group = begins[some : some + _TOGETHER]
-            ends = [min(begin + window, total) for begin in group]
-            given = [ids[begin:end] for begin, end in zip(group, ends, strict=True)]
-            wanted = [ids[begin + 1 : end + 1] for begin, end in zip(group, ends, strict=True)]
-            x, _ = self.model.read(self._side_by_side(given), self.model.start(len(group)))
-            values = self._chosen(x, self._side_by_side(wanted)).cpu()
-            for begin, end, row in zip(group, ends, values, strict=True):
-                found[done:end] = row[done - begin : end - begin]
-                done = end
-        return found
-
-    def _side_by_side(self, rows: Sequence[Int[Tensor, "_"]]) -> Tokens:
-        return Tokens.pad([row.cpu().numpy() for row in rows], self.tokenizer.pad).to(self.device)
-
-    def _chosen(self, x: State, wanted: Tokens) -> Tensor:
-        """Log-probabilities of what was wanted."""
-        rows = map_tensors(lambda tensor: tensor.flatten(0, 1), x)
-        return self.model.log_probs_of(rows, wanted.ids.flatten()).view(wanted.ids.shape)
+    def _judge(self) -> Judge:
+        spec = self.spec
+        # Where state is carried no window is too long.
+        window = spec.window if spec.carries else min(spec.window, self.model.longest or spec.window)
+        return Judge(self.model, self.tokenizer.pad, self.device, window, spec.context, spec.carries)
 
     # Looking
 
     def written(self, source: str, target: str | None = None) -> Written:
         prompt = self._prompt(source, 1, truncate=True)
         if target is None:
-            target = self.answer([source], truncate=True)[0].text
+            target = self.answer(Asked([source], truncate=True))[0].text
         more = self._turned(self.tokenizer.encode_more(target)) if target else []
         ids = [*prompt, *more][: self.model.longest]
         pieces = self.tokenizer.pieces(ids)

@@ -111,8 +111,11 @@ METRICS: Mapping[str, Metric] = {
     )
 }
 
-_LOWER_IS_BETTER = ("loss", "perplexity")
-"""What validation reports without comparing text."""
+_OTHERS = {
+    **dict.fromkeys(("loss", "perplexity", "mse"), False),
+    **dict.fromkeys(("pearson", "spearman", "f1", "macro_f1", "matthews", "exact_match"), True),
+}
+"""Scores that are not of texts, and whether more of them is better."""
 
 
 def metric_named(name: str) -> Metric:
@@ -123,11 +126,11 @@ def metric_named(name: str) -> Metric:
 
 def higher_is_better(name: str) -> bool:
     """Which way a validation score is good."""
-    if name in _LOWER_IS_BETTER:
-        return False
-    if name not in METRICS:
-        raise UsageError(f"there is no score {name!r} to watch{nearest(name, [*METRICS, *_LOWER_IS_BETTER])}")
-    return METRICS[name].higher_is_better
+    if name in METRICS:
+        return METRICS[name].higher_is_better
+    if name not in _OTHERS:
+        raise UsageError(f"there is no score {name!r}{nearest(name, [*METRICS, *_OTHERS])}")
+    return _OTHERS[name]
 
 
 def _version() -> str:

@@ -1,7 +1,7 @@
 """The family of tasks: what a trained model is asked to do, lines in, answers out."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, NamedTuple, TypeVar
@@ -11,7 +11,8 @@ from torch import nn
 
 from regard.core.spec import Plain, Spec
 from regard.core.state import State
-from regard.data.tokenizers import Tokenizer
+from regard.data.data import DataSpec
+from regard.data.lexicon import Lexicon
 from regard.search.search import SearchSpec
 from regard.tasks.answers import Answer, Scored
 
@@ -33,6 +34,30 @@ class Wishes:
 
 
 NO_WISHES = Wishes()
+
+
+class Asked(NamedTuple):
+    """What a person wants answered, and how."""
+
+    texts: Sequence[str]
+    wishes: Wishes = NO_WISHES
+    first_line: int = 1
+    """Where the texts begin in the whole input."""
+    truncate: bool = False
+    """Cut what is too long instead of refusing it."""
+    keep: bool = False
+    """Keep the whole search."""
+
+
+class Means(NamedTuple):
+    """What a task is done with, each handed in."""
+
+    model: nn.Module
+    lexicon: Lexicon
+    data: DataSpec
+    """How the lines of this system are read."""
+    search: SearchSpec
+    device: torch.device
 
 
 @dataclass(frozen=True)
@@ -69,26 +94,22 @@ class Written(NamedTuple):
     read: list[str]
     """Pieces of what was read; empty where nothing is read first."""
     ids: list[int]
-    """A first token, those that were written, and the end unless it was cut off."""
+    """A first token, those that were written, and the end unless it was cut off; none where an answer is
+    not written token by token."""
     pieces: list[str]
     """Of what was written, without first and last."""
     first: str | None = None
     """The piece that the first token is; None where it is a mark and no text."""
+    log_probs: tuple[float, ...] = ()
+    """Of an answer that is not written token by token."""
 
 
 class Task(ABC):
     """A model ready to answer. Nothing of a request is kept between calls."""
 
     @abstractmethod
-    def answer(
-        self,
-        texts: Sequence[str],
-        wishes: Wishes = NO_WISHES,
-        first_line: int = 1,
-        truncate: bool = False,
-        keep: bool = False,
-    ) -> list[Answer]:
-        """One answer per text. ``first_line`` is where the texts begin in the whole input."""
+    def answer(self, asked: Asked) -> list[Answer]:
+        """One answer per text."""
 
     @abstractmethod
     def score(
@@ -110,7 +131,7 @@ class Task(ABC):
 
     def pieces_of(self, text: str, wishes: Wishes = NO_WISHES) -> Iterator[str]:
         """The answer to one text, bit by bit where it can be shown before it is complete."""
-        yield self.answer([text], wishes)[0].text
+        yield self.answer(Asked([text], wishes))[0].text
 
     def shown(self, source: str, answer: str) -> str:
         """An answer as a person wants to read it."""
@@ -127,7 +148,7 @@ class Task(ABC):
         """Answers in order, in memory that does not grow with the input."""
         line = 1
         for some in windows(texts, window):
-            yield from self.answer(some, wishes, line, truncate, keep)
+            yield from self.answer(Asked(some, wishes, line, truncate, keep))
             line += len(some)
 
 
@@ -136,16 +157,12 @@ class TaskSpec(Spec):
         "transduction": "regard.tasks.transduction:TransductionSpec",
         "continuation": "regard.tasks.continuation:ContinuationSpec",
         "blanks": "regard.tasks.blanks:BlanksSpec",
+        "classification": "regard.tasks.classification:ClassificationSpec",
+        "similarity": "regard.tasks.classification:SimilaritySpec",
     }
     unsaid: ClassVar[str | None] = "transduction"
 
-    def build(
-        self,
-        model: nn.Module,
-        tokenizers: Mapping[str, Tokenizer],
-        search: SearchSpec,
-        device: torch.device,
-    ) -> Task:
+    def build(self, means: Means) -> Task:
         raise NotImplementedError
 
     def together(self, others: Sequence["TaskSpec"]) -> "TaskSpec":

@@ -3,7 +3,7 @@
 Lines go in and answers come out in the same order, whatever the batching. Empty lines stay empty.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, cast, runtime_checkable
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.core.errors import DataError
 from regard.core.sequences import Tokens
@@ -25,7 +25,7 @@ from regard.search.required import RequiredWords
 from regard.search.search import SearchSpec
 from regard.tasks.answers import END, Answer, Candidate, Scored
 from regard.tasks.metrics import metric_named
-from regard.tasks.task import NO_WISHES, Evaluation, Task, TaskSpec, Wishes, Written
+from regard.tasks.task import Asked, Evaluation, Means, Task, TaskSpec, Wishes, Written
 
 
 @runtime_checkable
@@ -48,16 +48,10 @@ class TransductionSpec(TaskSpec):
     budget: int = Field(default=3000, ge=1)
     """Padded source tokens that are read together."""
 
-    def build(
-        self,
-        model: nn.Module,
-        tokenizers: Mapping[str, Tokenizer],
-        search: SearchSpec,
-        device: torch.device,
-    ) -> "Transduction":
-        return Transduction(
-            cast(Transducer, model), tokenizers["source"], tokenizers["target"], search, device, self.budget
-        )
+    def build(self, means: Means) -> "Transduction":
+        source, target = (means.lexicon[side] for side in ("source", "target"))
+        model = cast(Transducer, means.model)
+        return Transduction(model, source, target, means.search, means.device, self.budget)
 
 
 @dataclass
@@ -70,15 +64,8 @@ class Transduction(Task):
     budget: int = 3000
 
     @torch.inference_mode()
-    def answer(
-        self,
-        texts: Sequence[str],
-        wishes: Wishes = NO_WISHES,
-        first_line: int = 1,
-        truncate: bool = False,
-        keep: bool = False,
-    ) -> list[Answer]:
-        """One answer per text. ``first_line`` is where the texts begin in the whole input."""
+    def answer(self, asked: Asked) -> list[Answer]:
+        texts, wishes, first_line, truncate, keep = asked
         encoded = self._encode_sources(texts, first_line, truncate)
         answers = [Answer(text) for text in texts]
         searcher = self.search.build()
@@ -139,7 +126,9 @@ class Transduction(Task):
 
     def written(self, source: str, target: str | None = None) -> Written:
         tokenizer = self.target_tokenizer
-        ids = tokenizer.encode(self.answer([source], truncate=True)[0].text if target is None else target)
+        ids = tokenizer.encode(
+            self.answer(Asked([source], truncate=True))[0].text if target is None else target
+        )
         tokens = self._tokens(self._encode_sources([source], 1, truncate=True))
         read = [*self.source_tokenizer.pieces(tokens.ids[0, :-1].tolist()), END]
         return Written(

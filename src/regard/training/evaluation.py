@@ -11,7 +11,7 @@ from torch import nn
 
 from regard.core.spec import Spec
 from regard.objectives.objective import Objective, Progress
-from regard.tasks.metrics import metric_named
+from regard.tasks.metrics import higher_is_better
 
 
 class EvaluationSpec(Spec):
@@ -24,7 +24,7 @@ class EvaluationSpec(Spec):
     @classmethod
     def _is_known(cls, name: str | None) -> str | None:
         if name is not None:
-            metric_named(name)
+            higher_is_better(name)
         return name
 
 

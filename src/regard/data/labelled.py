@@ -1,0 +1,174 @@
+"""Texts, or pairs of texts, each with a class or a number: what a classifier learns from."""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from regard.core.errors import DataError
+from regard.data.data import DataSpec
+from regard.data.examples import Example, Examples, PreparedExamples, report_of
+from regard.data.formats import Record
+from regard.data.holding_out import held_out
+from regard.data.hub import HubRecords, hub_splits, is_hub_name
+from regard.data.labels import Labels
+from regard.data.layouts import LayoutSpec, Reading
+from regard.data.lexicon import Lexicon
+from regard.data.origins import Given, origin_of
+from regard.data.places import find_splits
+from regard.data.readers import ReadReport, full_records, read_records
+from regard.data.tokenizers import Tokenizer, TokenizerSpec
+
+BETWEEN = "\t"
+"""Between the texts of a pair where both are given as one line."""
+
+
+class LabelledSpec(DataSpec):
+    """How labelled texts become batches."""
+
+    fields: ClassVar[tuple[str, ...]] = ("text",)
+    labels: ClassVar[tuple[str, ...]] = ("label",)
+
+    texts: Literal[1, 2] = 1
+    """Texts of an example: one, or two that are compared."""
+    wanted: Literal["class", "number"] = "class"
+    """What the label is."""
+    columns: tuple[str, ...] = ()
+    """Names of the columns of a table without a header, such as [label, text]; "-" is passed over."""
+    tokenizer: TokenizerSpec = TokenizerSpec()
+    layout: LayoutSpec = LayoutSpec()
+    batch_tokens: int = Field(default=1024, ge=1)
+    """Most tokens of a batch, padding counted."""
+    longest: int = Field(default=256, ge=4, le=32_000)
+    """Most tokens of an example, marks counted; longer ones are cut and reported."""
+    held_out: float = Field(default=0.1, ge=0.0, le=0.5)
+    """Share of the rows kept for validation when no validation data is given."""
+    held_out_most: int = Field(default=2000, ge=1)
+    """Most rows kept for validation that way."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> "LabelledSpec":
+        if self.longest > self.batch_tokens:
+            raise ValueError(f"longest={self.longest} does not fit into batch_tokens={self.batch_tokens}")
+        return self
+
+    @property
+    def record_fields(self) -> tuple[str, ...]:
+        return ("text", "label") if self.texts == 1 else ("first", "second", "label")
+
+    def prepare(
+        self,
+        train: Given,
+        valid: Given | None,
+        seed: int,
+        known: Lexicon | None,
+        cache: Path | None,
+    ) -> PreparedExamples:
+        started = time.perf_counter()
+        origin = origin_of(train, self.record_fields, self.columns)
+        other = None if valid is None else origin_of(valid, self.record_fields, self.columns)
+        prints = (origin.fingerprint(), "held out" if other is None else other.fingerprint())
+        read = ReadReport()
+        rows = list(full_records(origin, read))
+        if other is None:
+            kept = held_out(map(self.text_of, rows), self.held_out, self.held_out_most, seed)
+            rows, judged = _parted(rows, kept)
+        else:
+            judged = list(full_records(other, ReadReport()))
+        if not rows:
+            raise DataError("there is no example to train on", file=origin.name)
+        lexicon = self._lexicon(rows, known)
+        encoded, kept_back = (self._encoded(some, lexicon) for some in (rows, judged))
+        seconds = time.perf_counter() - started
+        report = report_of(origin.name, lexicon, encoded, kept_back, self.longest, read.empty, seconds)
+        fingerprint = hashlib.sha256("\n".join(prints).encode()).hexdigest()
+        return PreparedExamples(lexicon, encoded, kept_back, self.batch_tokens, seed, fingerprint, report)
+
+    def find(self, data: Any, valid: Any | None) -> tuple[Any, Any | None]:
+        if is_hub_name(data):
+            hub = hub_splits(data)
+            return hub["train"], hub["valid"] if valid is None else valid
+        if not isinstance(data, str | Path):
+            return data, valid
+        splits = find_splits(data)
+        return splits.train, splits.valid if valid is None else valid
+
+    def records(self, data: str) -> list[tuple[str, ...]]:
+        """The text, or both with a tab between them, and the label."""
+        return [(self.text_of(record), record.fields["label"]) for record in self._judged_on(data)]
+
+    def text_of(self, record: Record) -> str:
+        return BETWEEN.join(record.fields[field] for field in self.record_fields[:-1])
+
+    def readings(self, tokenizer: Tokenizer, texts: Sequence[str], first_line: int = 1) -> list[Reading]:
+        """As a model reads them."""
+        parts = [self._parts(text, line) for line, text in enumerate(texts, start=first_line)]
+        rows = iter(tokenizer.encode_many([part for some in parts for part in some]))
+        return [
+            self.layout.lay(tokenizer, [next(rows) for _ in range(self.texts)], self.longest) for _ in parts
+        ]
+
+    def _parts(self, text: str, line: int) -> list[str]:
+        if self.texts == 1:
+            return [text]
+        parts = text.split(BETWEEN)
+        if len(parts) != self.texts:
+            raise DataError(
+                f"expected {self.texts} texts with a tab between them, found {len(parts)}", line=line
+            )
+        return parts
+
+    def _judged_on(self, data: str) -> list[Record]:
+        if is_hub_name(data):
+            hub = hub_splits(data)
+            return list(HubRecords(hub["test"] or hub["valid"] or data, self.record_fields))
+        splits = find_splits(data)
+        chosen = splits.test or splits.valid or splits.train if Path(data).is_dir() else splits.train
+        return list(read_records(chosen, self.record_fields, columns=self.columns))
+
+    def _lexicon(self, rows: list[Record], known: Lexicon | None) -> Lexicon:
+        labels = {} if known is None else known.labels
+        if self.wanted == "class" and not labels:
+            labels = {"label": Labels.learn(record.fields["label"] for record in rows)}
+        if known is not None:
+            return Lexicon({"text": known["text"]}, labels)
+        texts = [record.fields[field] for record in rows for field in self.record_fields[:-1]]
+        return Lexicon({"text": Tokenizer.train(self.tokenizer, texts)}, labels)
+
+    def _encoded(self, rows: list[Record], lexicon: Lexicon) -> Examples:
+        texts = [self.text_of(record) for record in rows]
+        readings = self.readings(lexicon["text"], texts)
+        encoded = [
+            Example((reading,), [self._value(record, lexicon)])
+            for reading, record in zip(readings, rows, strict=True)
+        ]
+        return Examples(
+            encoded, [(text, record.fields["label"]) for text, record in zip(texts, rows, strict=True)]
+        )
+
+    def _value(self, record: Record, lexicon: Lexicon) -> int | float:
+        label = record.fields["label"]
+        if self.wanted == "class":
+            return lexicon.labels["label"].number(label, record.file, record.line)
+        return number_of(label, record.file, record.line)
+
+
+def number_of(text: str, file: str | None = None, line: int | None = None) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not np.isfinite(value):
+        raise DataError(f"expected a number, found {text!r}", file=file, line=line, field="label")
+    return value
+
+
+def _parted(rows: list[Record], held: np.ndarray) -> tuple[list[Record], list[Record]]:
+    return (
+        [row for row, kept in zip(rows, held, strict=True) if not kept],
+        [row for row, kept in zip(rows, held, strict=True) if kept],
+    )

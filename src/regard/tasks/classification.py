@@ -1,0 +1,222 @@
+"""What a text is: a class with its probability, or a number. A pair of texts has a tab between them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from pydantic import Field
+from torch import Tensor
+
+from regard.core.errors import UsageError
+from regard.core.sequences import Places, Tokens
+from regard.data.batches import evaluation_batches
+from regard.data.examples import tokens_of
+from regard.data.labelled import LabelledSpec, number_of
+from regard.data.labels import Labels
+from regard.data.layouts import Reading
+from regard.data.tokenizers import Tokenizer
+from regard.tasks.answers import Answer, Candidate, Scored
+from regard.tasks.metrics import metric_named
+from regard.tasks.task import Asked, Evaluation, Means, Task, TaskSpec, Written
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """What a model must be able to do to answer."""
+
+    def judge(self, tokens: Tokens, places: Places | None) -> Float[Tensor, "batch *asked scores"]: ...
+
+
+class ClassificationSpec(TaskSpec):
+    budget: int = Field(default=4096, ge=1)
+    """Padded tokens that are read together."""
+
+    def build(self, means: Means) -> "Classification":
+        return Classification(
+            cast(Judge, means.model),
+            means.lexicon["text"],
+            means.lexicon.labels["label"],
+            cast(LabelledSpec, means.data),
+            means.device,
+            means.search.answers,
+            self.budget,
+        )
+
+
+@dataclass
+class Classification(Task):
+    model: Judge
+    tokenizer: Tokenizer
+    labels: Labels
+    data: LabelledSpec
+    device: torch.device
+    best: int
+    budget: int
+
+    @torch.inference_mode()
+    def answer(self, asked: Asked) -> list[Answer]:
+        """The most probable classes of every text."""
+        readings = self.data.readings(self.tokenizer, asked.texts, asked.first_line)
+        log_probs = self._log_probs(readings)
+        return [
+            Answer(text, self.tokenizer.pieces(reading.ids), self._candidates(row))
+            for text, reading, row in zip(asked.texts, readings, log_probs, strict=True)
+        ]
+
+    @torch.inference_mode()
+    def score(
+        self, records: Sequence[tuple[str, ...]], first_line: int = 1, truncate: bool = False
+    ) -> list[Scored]:
+        """log p(class | text)."""
+        log_probs = self._log_probs(
+            self.data.readings(self.tokenizer, [record[0] for record in records], first_line)
+        )
+        scored = []
+        for line, (record, row) in enumerate(zip(records, log_probs, strict=True), start=first_line):
+            text, label = record[0], record[-1]
+            value = float(row[self.labels.number(label, line=line)])
+            scored.append(Scored(text, label, [label], [value]))
+        return scored
+
+    @torch.inference_mode()
+    def evaluate(self, records: Sequence[tuple[str, ...]], metric: str | None = None) -> Evaluation:
+        judge = metric_named(metric or "accuracy")
+        answers = [answer.text for answer in self.answer(Asked([record[0] for record in records]))]
+        score = judge.compute(answers, [record[-1] for record in records])
+        return Evaluation({judge.name: score.value}, score.signature, len(records))
+
+    @torch.inference_mode()
+    def written(self, source: str, target: str | None = None) -> Written:
+        (reading,) = self.data.readings(self.tokenizer, [source])
+        row = self._log_probs([reading])[0]
+        label = self.labels.names[int(row.argmax())] if target is None else target
+        return Written(
+            lambda: self.model.judge(tokens_of([reading], self.tokenizer.pad).to(self.device), None),
+            self.tokenizer.pieces(reading.ids),
+            [],
+            [label],
+            log_probs=(float(row[self.labels.number(label)]),),
+        )
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return self.tokenizer.pieces(ids)
+
+    def _candidates(self, log_probs: Float[Tensor, "labels"]) -> list[Candidate]:
+        values, numbers = log_probs.topk(min(self.best, self.labels.size))
+        return [
+            Candidate(name, [name], [value], value, value, finished=True)
+            for name, value in zip(
+                (self.labels.names[number] for number in numbers.tolist()), values.tolist(), strict=True
+            )
+        ]
+
+    def _log_probs(self, readings: Sequence[Reading]) -> Float[Tensor, "texts labels"]:
+        return judged(self.model, readings, self.tokenizer.pad, self.device, self.budget).log_softmax(-1)
+
+
+class SimilaritySpec(TaskSpec):
+    """How alike, or how much of something: a number for every line."""
+
+    budget: int = Field(default=4096, ge=1)
+    """Padded tokens that are read together."""
+
+    def build(self, means: Means) -> "Similarity":
+        return Similarity(
+            cast(Judge, means.model),
+            means.lexicon["text"],
+            cast(LabelledSpec, means.data),
+            means.device,
+            self.budget,
+        )
+
+
+@dataclass
+class Similarity(Task):
+    model: Judge
+    tokenizer: Tokenizer
+    data: LabelledSpec
+    device: torch.device
+    budget: int
+
+    @torch.inference_mode()
+    def answer(self, asked: Asked) -> list[Answer]:
+        readings = self.data.readings(self.tokenizer, asked.texts, asked.first_line)
+        values = self._values(readings)
+        return [
+            Answer(
+                text,
+                self.tokenizer.pieces(reading.ids),
+                [Candidate(f"{value:.4f}", [f"{value:.4f}"], [], 0.0, value, finished=True)],
+            )
+            for text, reading, value in zip(asked.texts, readings, values.tolist(), strict=True)
+        ]
+
+    @torch.inference_mode()
+    def score(
+        self, records: Sequence[tuple[str, ...]], first_line: int = 1, truncate: bool = False
+    ) -> list[Scored]:
+        raise UsageError("a number is not a probability: use eval, or run")
+
+    @torch.inference_mode()
+    def evaluate(self, records: Sequence[tuple[str, ...]], metric: str | None = None) -> Evaluation:
+        """Correlation with what people said, by value and by rank, and the squared error."""
+        if metric not in (None, "pearson", "spearman"):
+            raise UsageError(f"--metric {metric}: numbers are judged by pearson and spearman")
+        said = self._values(self.data.readings(self.tokenizer, [record[0] for record in records]))
+        wanted = np.array([number_of(record[-1], line=line) for line, record in enumerate(records, start=1)])
+        found = said.double().numpy()
+        scores = {
+            "pearson": _correlation(found, wanted),
+            "spearman": _correlation(_ranks(found), _ranks(wanted)),
+            "mse": float(np.square(found - wanted).mean()),
+        }
+        if metric is not None:
+            scores = {metric: scores.pop(metric)} | scores
+        return Evaluation(scores, f"correlation|pairs:{len(records)}|ties:mean rank", len(records))
+
+    @torch.inference_mode()
+    def written(self, source: str, target: str | None = None) -> Written:
+        (reading,) = self.data.readings(self.tokenizer, [source])
+        return Written(
+            lambda: self.model.judge(tokens_of([reading], self.tokenizer.pad).to(self.device), None),
+            self.tokenizer.pieces(reading.ids),
+            [],
+            [f"{float(self._values([reading])[0]):.4f}"],
+            log_probs=(0.0,),
+        )
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return self.tokenizer.pieces(ids)
+
+    def _values(self, readings: Sequence[Reading]) -> Float[Tensor, "texts"]:
+        return judged(self.model, readings, self.tokenizer.pad, self.device, self.budget)[:, 0]
+
+
+def judged(
+    model: Judge, readings: Sequence[Reading], padding: int, device: torch.device, budget: int
+) -> Float[Tensor, "texts scores"]:
+    """Scores of whole rows, in their order, read together with rows of like length."""
+    lengths = np.array([[len(reading.ids)] for reading in readings], dtype=np.int32).reshape(-1, 1)
+    budget = max(budget, int(lengths.max(initial=1)))
+    found = dict[int, Tensor]()
+    for rows in evaluation_batches(lengths, budget):
+        tokens = tokens_of([readings[row] for row in rows], padding).to(device)
+        found |= dict(zip(rows.tolist(), model.judge(tokens, None).float().cpu(), strict=True))
+    return torch.stack([found[row] for row in range(len(readings))])
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """From 1 on; equal values share the mean of their ranks."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    ranks: np.ndarray = (last - (counts - 1) / 2)[inverse]
+    return ranks
+
+
+def _correlation(a: np.ndarray, b: np.ndarray) -> float:
+    value = float(np.corrcoef(a, b)[0, 1]) if len(a) > 1 and a.std() and b.std() else 0.0
+    return 0.0 if math.isnan(value) else value
