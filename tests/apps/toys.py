@@ -19,6 +19,7 @@ SMALL = {
     "context": 6,
     "rows": 8,
     "radius": 20,
+    "table": 16,
 }
 
 _STEPS = (
@@ -104,6 +105,12 @@ KINDS = {
         (_TEXT_TOKENIZER, "search.longest_extra=15"),
         texts,
         lambda: ["", "a", "abc d", "ghij defde", "abc defdef ghij a", "d"],
+    ),
+    "passages": Kind(
+        0.01,
+        ("data.tokenizer={unit: character, size: 100, hides: true}", "evaluation.examples=8"),
+        texts,
+        lambda: ["a___c", "abc ___", "___bc defdef", "ghij de___def ab[MASK] ghij", "abc defdef gh___j"],
     ),
     "labelled": Kind(0.02, _LABELLED, labelled, lambda: [text for text, _ in labelled(24, seed=1)]),
     "labelled pairs": Kind(

@@ -122,10 +122,10 @@ def refuse_impossible(spec: SystemSpec) -> None:
 def refuse_other_marks(spec: SystemSpec, known: Lexicon | None) -> None:
     """A model that knows special tokens by number can read only vocabularies that number them so."""
     for tokenizer in () if known is None else known.values():
-        if spec.model.marks not in (None, tuple(tokenizer.marks)):
+        if spec.model.marks not in (None, tuple(tokenizer.marks[:4])):
             raise UsageError(
                 f"the model {spec.model.kind()!r} takes {spec.model.marks} for padding, unknown, begin "
-                f"and end, but in this vocabulary they are {tuple(tokenizer.marks)}: let it learn its own"
+                f"and end, but in this vocabulary they are {tuple(tokenizer.marks[:4])}: let it learn its own"
             )
 
 

@@ -45,6 +45,7 @@ class DataSpec(Spec):
         "pairs": "regard.data.pairs:PairsSpec",
         "text": "regard.data.text:TextSpec",
         "labelled": "regard.data.labelled:LabelledSpec",
+        "passages": "regard.data.passages:PassagesSpec",
     }
     unsaid: ClassVar[str | None] = "pairs"
 

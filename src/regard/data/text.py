@@ -35,8 +35,8 @@ _AT_ONCE = 2048
 """Passages encoded together."""
 
 
-class TextSpec(DataSpec):
-    """How text becomes windows of tokens."""
+class TextPlan(DataSpec):
+    """What all that is made of running text has in common."""
 
     fields: ClassVar[tuple[str, ...]] = ("text",)
 
@@ -58,7 +58,7 @@ class TextSpec(DataSpec):
     memory_limit: int = Field(default=1 << 28, ge=0)
     """Bytes of tokens beyond which they are mapped from a file instead of kept in memory."""
 
-    def prepare(
+    def read_text(
         self,
         train: GivenText,
         valid: GivenText | None,
@@ -124,6 +124,20 @@ class TextSpec(DataSpec):
         return documents_of(tuple(map(Path, chosen)), self.documents)
 
 
+class TextSpec(TextPlan):
+    """How text becomes windows of tokens."""
+
+    def prepare(
+        self,
+        train: GivenText,
+        valid: GivenText | None,
+        seed: int,
+        known: Lexicon | None,
+        cache: Path | None,
+    ) -> "PreparedText":
+        return self.read_text(train, valid, seed, known, cache)
+
+
 class TextReport(NamedTuple):
     """What became of the text."""
 
@@ -166,7 +180,7 @@ class Stream(NamedTuple):
 class PreparedText:
     def __init__(
         self,
-        spec: TextSpec,
+        spec: TextPlan,
         seed: int,
         fingerprint: str,
         tokenizer: Tokenizer,
@@ -178,7 +192,7 @@ class PreparedText:
         self.spec, self.seed, self.fingerprint, self.report = spec, seed, fingerprint, report
         self.lexicon = Lexicon({"text": tokenizer})
         turned = slice(None, None, -1) if spec.backwards else slice(None)
-        self.stream, self._judged = stream.values[turned], judged.values[turned]
+        self.stream, self.judged = stream.values[turned], judged.values[turned]
         self._held = held
 
     def epoch(self, number: int) -> TextBatches:
@@ -191,9 +205,9 @@ class PreparedText:
         """Nothing is prepared ahead of time."""
 
     def validation(self) -> TextBatches:
-        if len(self._judged) < 2:
+        if len(self.judged) < 2:
             raise DataError("there is no text to validate on: give --valid, or more text")
-        return in_order(self._judged, self.spec.window, self.spec.rows, self.spec.order == "running")
+        return in_order(self.judged, self.spec.window, self.spec.rows, self.spec.order == "running")
 
     def documents(self) -> tuple[np.ndarray, np.ndarray]:
         """All documents end to end, and where each begins, for models that count them."""

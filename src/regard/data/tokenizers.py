@@ -18,7 +18,7 @@ from regard.core.errors import RunError, UsageError
 from regard.data.byte_pairs import DroppingWord, Merge
 from regard.data.randomness import Drops
 from regard.data.store import write_atomically
-from regard.data.units import LEARNED_MARKS, MERGING, SPACE, Marks, TokenizerSpec, bytes_of, learn
+from regard.data.units import MERGING, SPACE, Marks, TokenizerSpec, bytes_of, learn
 
 __all__ = ["Marks", "Tokenizer", "TokenizerSpec"]
 
@@ -30,8 +30,8 @@ _TEXTS_REMEMBERED = 1 << 16
 class Tokenizer:
     """A trained vocabulary. Encoding adds no special tokens; decoding leaves out all but the unknown."""
 
-    def __init__(self, spec: TokenizerSpec, inner: library.Tokenizer, marks: Marks = LEARNED_MARKS) -> None:
-        self.spec, self.marks = spec, marks
+    def __init__(self, spec: TokenizerSpec, inner: library.Tokenizer, marks: Marks | None = None) -> None:
+        self.spec, self.marks = spec, spec.marks if marks is None else marks
         self._inner = inner
         # A text that happens to contain "</s>" is text: it must never end a sentence.
         inner.encode_special_tokens = True
@@ -145,7 +145,7 @@ class Tokenizer:
         values = json.loads(self._inner.to_str())
         # The library refuses unknown fields at the top but not inside the model: there our spec is safe.
         values["model"][_SPEC] = self.spec.to_dict()
-        if self.marks != LEARNED_MARKS:
+        if self.marks != self.spec.marks:
             values["model"][_MARKS] = self.marks._asdict()
         return json.dumps(values, ensure_ascii=False, indent=1)
 
@@ -154,7 +154,7 @@ class Tokenizer:
         try:
             model = json.loads(text)["model"]
             spec = TokenizerSpec.from_dict(model[_SPEC])
-            marks = Marks(**model[_MARKS]) if _MARKS in model else LEARNED_MARKS
+            marks = Marks(**model[_MARKS]) if _MARKS in model else None
             return cls(spec, library.Tokenizer.from_str(text), marks)
         except UsageError as error:
             raise RunError(f"{where}: {error}") from None

@@ -19,6 +19,7 @@ Unit: TypeAlias = Literal["bpe", "byte_bpe", "wordpiece", "word", "blank", "char
 
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 UNKNOWN = "<unk>"
+HIDDEN = "<mask>"
 SPACE = "▁"
 CONTINUED = "##"
 MERGING = ("bpe", "byte_bpe")
@@ -32,10 +33,12 @@ class Marks(NamedTuple):
     unknown: int
     begin: int
     end: int
+    hidden: int | None = None
+    """Stands where a token was hidden, for a reader that guesses it; None: nothing can be."""
 
 
 LEARNED_MARKS = Marks(*range(len(SPECIALS)))
-"""Where ``learn`` puts them."""
+"""Where ``learn`` puts them, without one for what is hidden."""
 
 
 class TokenizerSpec(Spec):
@@ -56,6 +59,8 @@ class TokenizerSpec(Spec):
     """Share of merges left out at random in training (Provilkov et al. 2020); bpe and byte_bpe only."""
     min_count: int = Field(default=1, ge=1)
     """Words, characters and merges seen less often are not taken into the vocabulary."""
+    hides: bool = False
+    """Keep a token for what is hidden from a reader that is to guess it."""
 
     @model_validator(mode="after")
     def _possible(self) -> "TokenizerSpec":
@@ -69,13 +74,22 @@ class TokenizerSpec(Spec):
             return self
         if self.dropout and self.unit not in MERGING:
             raise ValueError(f"dropout={self.dropout} needs merges to drop, but unit={self.unit!r} has none")
-        least = len(SPECIALS) + len(BYTES)
+        least = len(self.specials) + len(BYTES)
         if self.unit == "byte_bpe" and self.size < least:
             raise ValueError(f"size={self.size}, but unit='byte_bpe' needs at least {least} for every byte")
         return self
 
+    @property
+    def specials(self) -> tuple[str, ...]:
+        return (*SPECIALS, HIDDEN) if self.hides else SPECIALS
 
-_LEARNING = {"lowercase": False, "split_digits": False, "dropout": 0.0, "min_count": 1}
+    @property
+    def marks(self) -> Marks:
+        """Where ``learn`` puts them."""
+        return LEARNED_MARKS._replace(hidden=len(SPECIALS) if self.hides else None)
+
+
+_LEARNING = {"lowercase": False, "split_digits": False, "dropout": 0.0, "min_count": 1, "hides": False}
 
 
 def learn(spec: TokenizerSpec, texts: Iterable[str]) -> library.Tokenizer:
@@ -88,7 +102,7 @@ def learn(spec: TokenizerSpec, texts: Iterable[str]) -> library.Tokenizer:
     if iter(texts) is texts:
         texts = list(texts)  # characters are counted before merges are learned: two passes
     if spec.unit == "character":
-        vocabulary = [*SPECIALS, *_frequent_characters(spec, texts)[: spec.size - len(SPECIALS)]]
+        vocabulary = [*spec.specials, *_frequent_characters(spec, texts)[: spec.size - len(spec.specials)]]
         model = {"vocab": {token: number for number, token in enumerate(vocabulary)}}
     else:
         learning = _frame(spec, _empty_model(spec))
@@ -97,7 +111,7 @@ def learn(spec: TokenizerSpec, texts: Iterable[str]) -> library.Tokenizer:
     # Made anew from what was learned, free of what was said only to the trainer.
     learned = _frame(spec, _model(spec, model))
     # Decoding leaves special tokens out. The unknown is not among them: something was there.
-    marks = [AddedToken(token, special=True, normalized=False) for token in SPECIALS if token != UNKNOWN]
+    marks = [AddedToken(token, special=True, normalized=False) for token in spec.specials if token != UNKNOWN]
     learned.add_special_tokens(marks)
     return learned
 
@@ -180,13 +194,13 @@ def _trainer(spec: TokenizerSpec, texts: Iterable[str]) -> trainers.Trainer:
         "min_frequency": spec.min_count,
         "show_progress": False,
     }
-    specials = list(SPECIALS)
+    specials = list(spec.specials)
     if spec.unit in ("word", "blank"):
         return trainers.WordLevelTrainer(special_tokens=specials, **common)
     if spec.unit == "byte_bpe":
         return trainers.BpeTrainer(special_tokens=specials, initial_alphabet=BYTES, **common)
     # Left to itself the library may cut equally rare characters in hash order: choose the alphabet here.
-    room = (spec.size - len(SPECIALS)) * 3 // 4
+    room = (spec.size - len(spec.specials)) * 3 // 4
     alphabet = _alphabet(spec, texts, room if spec.unit == "bpe" else room // 2)
     common |= {"initial_alphabet": alphabet, "limit_alphabet": len(alphabet)}
     if spec.unit == "bpe":

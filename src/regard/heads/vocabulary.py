@@ -5,22 +5,51 @@ from torch import Tensor, nn
 
 from regard.core.spec import Spec
 from regard.parts.cross_entropy import cross_entropy
-from regard.parts.feedforward import initialise
+from regard.parts.feedforward import ACTIVATIONS, initialise, type_of_activation
+from regard.parts.norms import LayerNormSpec, NormSpec
+
+
+class RephrasingSpec(Spec):
+    """A layer between a state and the words: Norm(φ(W x)) (Devlin et al. 2019, in their code)."""
+
+    activation: type_of_activation = "gelu"
+    norm: NormSpec = LayerNormSpec()
+
+    def build(self, width: int, inner: int) -> "Rephrasing":
+        return Rephrasing(self, width, inner)
+
+
+class Rephrasing(nn.Module):
+    def __init__(self, spec: RephrasingSpec, width: int, inner: int) -> None:
+        super().__init__()
+        self.linear = initialise(nn.Linear(width, inner))
+        self.activation = ACTIVATIONS[spec.activation]
+        self.norm = spec.norm.build(inner)
+
+    def forward(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows inner"]:
+        y: Tensor = self.norm(self.activation(self.linear(x)))
+        return y
 
 
 class VocabularySpec(Spec):
     bias: bool = False
+    rephrasing: RephrasingSpec | None = None
+    """A layer in front; null: none."""
 
     def build(self, width: int, vocabulary: int, tied: nn.Embedding | None) -> "Vocabulary":
-        return Vocabulary(width, vocabulary, self.bias, tied)
+        return Vocabulary(self, width, vocabulary, tied)
 
 
 class Vocabulary(nn.Module):
-    def __init__(self, width: int, vocabulary: int, bias: bool, tied: nn.Embedding | None) -> None:
+    def __init__(self, spec: VocabularySpec, width: int, vocabulary: int, tied: nn.Embedding | None) -> None:
         super().__init__()
-        inner = tied.embedding_dim if tied is not None else width
+        bias, inner = spec.bias, tied.embedding_dim if tied is not None else width
         # A tied matrix dictates its width; another one is led there first.
-        self.lead = initialise(nn.Linear(width, inner, bias=False)) if inner != width else None
+        self.lead: nn.Module | None = None
+        if spec.rephrasing is not None:
+            self.lead = spec.rephrasing.build(width, inner)
+        elif inner != width:
+            self.lead = initialise(nn.Linear(width, inner, bias=False))
         self.words = nn.Linear(inner, vocabulary, bias=bias)
         if tied is not None:
             self.words.weight = tied.weight

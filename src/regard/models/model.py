@@ -16,6 +16,7 @@ class ModelSpec(Spec):
         "language_model": "regard.models.language_model:LanguageModelSpec",
         "ngram": "regard.models.ngram:NgramSpec",
         "labeller": "regard.models.labeller:LabellerSpec",
+        "masked": "regard.models.masked:MaskedModelSpec",
     }
 
     marks: ClassVar[tuple[int, int, int, int] | None] = None

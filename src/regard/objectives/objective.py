@@ -45,6 +45,7 @@ class ObjectiveSpec(Spec):
         "next_token": "regard.objectives.next_token:NextTokenSpec",
         "running_text": "regard.objectives.running_text:RunningTextSpec",
         "judgement": "regard.objectives.judgement:JudgementSpec",
+        "hidden_tokens": "regard.objectives.hidden_tokens:HiddenTokensSpec",
     }
 
     def build(self) -> Objective:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.core.spec import Spec
 from regard.parts.dropout import Dropout, LockedDropout, without_some
+from regard.parts.feedforward import initialise
 from regard.parts.norms import NormSpec
 from regard.parts.positions import NoPositionSpec, PositionSpec
 
@@ -17,6 +18,9 @@ class EmbeddingSpec(Spec):
     positions: PositionSpec = NoPositionSpec()
     scale: bool = False
     """Multiply token vectors by √width before positions are added (Vaswani et al. 2017 §3.4)."""
+    table: int | None = Field(default=None, gt=0)
+    """Width of the table of tokens, and of all that is added to it, where that is led to ``width`` only
+    afterwards (Lan et al. 2020 §3.1); None: as wide."""
     segments: int = Field(default=0, ge=0)
     """Kinds of segment (BERT's sentence A and B); 0 for none."""
     norm: NormSpec | None = None
@@ -33,14 +37,17 @@ class EmbeddingSpec(Spec):
 class Embedding(nn.Module):
     def __init__(self, spec: EmbeddingSpec, vocabulary: int) -> None:
         super().__init__()
-        self.width = spec.width
-        self.factor = math.sqrt(spec.width) if spec.scale else 1.0
-        self.tokens = nn.Embedding(vocabulary, spec.width)
-        nn.init.normal_(self.tokens.weight, std=spec.width**-0.5)
-        self.positions = spec.positions.build(spec.width)
+        self.width, table = spec.width, spec.table or spec.width
+        self.factor = math.sqrt(table) if spec.scale else 1.0
+        self.tokens = nn.Embedding(vocabulary, table)
+        nn.init.normal_(self.tokens.weight, std=table**-0.5)
+        self.positions = spec.positions.build(table)
         self.longest = self.positions.longest if self.positions is not None else None
-        self.segments = nn.Embedding(spec.segments, spec.width) if spec.segments else None
-        self.norm = spec.norm.build(spec.width) if spec.norm else None
+        self.segments = nn.Embedding(spec.segments, table) if spec.segments else None
+        if self.segments is not None:
+            nn.init.normal_(self.segments.weight, std=table**-0.5)
+        self.norm = spec.norm.build(table) if spec.norm else None
+        self.lead = initialise(nn.Linear(table, spec.width)) if table != spec.width else None
         self.dropout = LockedDropout(spec.dropout) if spec.locked else Dropout(spec.dropout)
         self.forgets = spec.forgets
 
@@ -56,9 +63,10 @@ class Embedding(nn.Module):
         x = nn.functional.embedding(ids, table) * self.factor
         if self.positions is not None:
             x = x + self.positions(position)
-        if self.segments is not None and segment is not None:
-            x = x + self.segments(segment)
+        if self.segments is not None:
+            # One text alone is the first of its row.
+            x = x + (self.segments.weight[0] if segment is None else self.segments(segment))
         if self.norm is not None:
             x = self.norm(x)
         dropped: Tensor = self.dropout(x)
-        return dropped
+        return dropped if self.lead is None else self.lead(dropped)

@@ -99,6 +99,21 @@ RECIPES: dict[str, Entry] = {
         "a Transformer language model that looks back beyond its window, by distance",
         "Dai et al. 2019",
     ),
+    "bert": Entry(
+        "regard.recipes.bert:bert",
+        "a reader that guesses hidden words from both sides and whether passages belong together",
+        "Devlin et al. 2019",
+    ),
+    "roberta": Entry(
+        "regard.recipes.bert:roberta",
+        "a reader that only guesses hidden words, other ones every time",
+        "Liu et al. 2019",
+    ),
+    "albert": Entry(
+        "regard.recipes.bert:albert",
+        "a reader whose layers are one and whose table of words is narrow",
+        "Lan et al. 2020",
+    ),
     "classifier": Entry(
         "regard.recipes.labelling:classifier",
         "the class of a text, by a bidirectional LSTM, or by any model given with --from",

@@ -159,6 +159,7 @@ class TaskSpec(Spec):
         "blanks": "regard.tasks.blanks:BlanksSpec",
         "classification": "regard.tasks.classification:ClassificationSpec",
         "similarity": "regard.tasks.classification:SimilaritySpec",
+        "filling": "regard.tasks.filling:FillingSpec",
     }
     unsaid: ClassVar[str | None] = "transduction"
 

@@ -1,0 +1,106 @@
+"""Readers that learn by guessing hidden words: BERT (Devlin et al. 2019) and what came of it."""
+
+from typing import Literal
+
+from regard.data.hiding import HidingSpec
+from regard.data.passages import PassagesSpec
+from regard.data.tokenizers import TokenizerSpec
+from regard.heads.labels import LabelSpec
+from regard.heads.vocabulary import RephrasingSpec, VocabularySpec
+from regard.mixers.attention import SelfAttentionSpec
+from regard.mixers.pointwise import PointwiseSpec
+from regard.models.encoder import EncoderSpec
+from regard.models.masked import MaskedModelSpec
+from regard.objectives.hidden_tokens import HiddenTokensSpec
+from regard.parts.embeddings import EmbeddingSpec
+from regard.parts.norms import LayerNormSpec
+from regard.parts.positions import LearnedSpec
+from regard.recipes.system import SystemSpec
+from regard.search.ranking import RankingSpec
+from regard.stacks.join import PostNormSpec
+from regard.stacks.stack import BlockSpec, StackSpec
+from regard.tasks.filling import FillingSpec
+from regard.training.evaluation import EvaluationSpec
+from regard.training.optimisation import Muon
+from regard.training.plan import TrainingSpec, ValidationSpec
+from regard.training.schedules import Linear
+
+
+def bert() -> SystemSpec:
+    """Hidden words, and whether the second passage follows the first; 4 layers, 256 wide."""
+    model = bert_model(layers=4, width=256, heads=4, segments=2, compares=True)
+    return guessing(model, unit="wordpiece", pairs=True)
+
+
+def roberta() -> SystemSpec:
+    """Hidden words only, byte-level subwords, full rows (Liu et al. 2019 §4.2); 4 layers, 256 wide."""
+    return guessing(bert_model(layers=4, width=256, heads=4), unit="byte_bpe", pairs=False)
+
+
+def albert() -> SystemSpec:
+    """One layer used eight times, a narrow table of words (Lan et al. 2020)."""
+    model = bert_model(layers=8, width=256, heads=4, segments=2, compares=True, table=128, shared=True)
+    return guessing(model, unit="wordpiece", pairs=True)
+
+
+def bert_model(
+    layers: int,
+    width: int,
+    heads: int,
+    positions: int = 512,
+    segments: int = 0,
+    compares: bool = False,
+    table: int | None = None,
+    shared: bool = False,
+    dropout: float = 0.1,
+    epsilon: float = 1e-12,
+) -> MaskedModelSpec:
+    norm = LayerNormSpec(epsilon=epsilon)
+    block = BlockSpec(
+        mixers=(
+            SelfAttentionSpec(heads=heads, dropout=0.0),
+            PointwiseSpec(hidden=4 * width, activation="gelu"),
+        ),
+        join=PostNormSpec(dropout=dropout, norm=norm),
+        repeat=layers,
+        shared=shared,
+    )
+    embedding = EmbeddingSpec(
+        width=width,
+        table=table,
+        positions=LearnedSpec(longest=positions),
+        segments=segments,
+        norm=norm,
+        dropout=dropout,
+    )
+    return MaskedModelSpec(
+        encoder=EncoderSpec(embedding=embedding, stack=StackSpec(blocks=(block,))),
+        head=VocabularySpec(bias=True, rephrasing=RephrasingSpec(norm=norm)),
+        relation=LabelSpec(hidden=width, dropout=0.0) if compares else None,
+    )
+
+
+def guessing(
+    model: MaskedModelSpec, unit: Literal["wordpiece", "byte_bpe"], pairs: bool, whole_words: bool = False
+) -> SystemSpec:
+    return SystemSpec(
+        data=PassagesSpec(
+            tokenizer=TokenizerSpec(unit=unit, size=10_000, lowercase=unit == "wordpiece", hides=True),
+            window=128,
+            rows=16,
+            pairs=pairs,
+            hiding=HidingSpec(whole_words=whole_words),
+        ),
+        model=model,
+        objective=HiddenTokensSpec(),
+        training=TrainingSpec(
+            minutes=60,
+            optimiser=Muon(),
+            schedule=Linear(peak=2e-3, warmup=400),
+            clip=1.0,
+            validation=ValidationSpec(every=500),
+        ),
+        task=FillingSpec(),
+        search=RankingSpec(),
+        evaluation=EvaluationSpec(metric="accuracy", examples=200),
+    )
