@@ -76,6 +76,13 @@ def train(
     vocabulary: Annotated[
         Path | None, typer.Option(help="Take over the vocabulary of another run, so that both can be mixed.")
     ] = None,
+    freeze: Annotated[
+        str | None,
+        typer.Option(help="With --from: none, all, embeddings or gradual (a layer less every epoch)."),
+    ] = None,
+    layer_decay: Annotated[
+        float | None, typer.Option(help="With --from: rate of a layer as a share of the next one's.")
+    ] = None,
     device: Device = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: AsJson = False,
@@ -93,7 +100,7 @@ def train(
         steps=steps,
         minutes=minutes,
         seed=seed,
-        settings=settings or (),
+        settings=[*thawed(freeze, layer_decay), *(settings or [])],
         start_from=start_from,
         vocabulary=vocabulary,
         device=device,
@@ -359,6 +366,11 @@ def demo(
     from regard.apps.demo import show
 
     show(out, steps)
+
+
+def thawed(freeze: str | None, layer_decay: float | None) -> list[str]:
+    asked = {"freeze": freeze, "layer_decay": layer_decay}
+    return [f"training.thawing.{name}={value}" for name, value in asked.items() if value is not None]
 
 
 def asked_run(folder: Path, others: list[Path] | None, weights: str | None, device: str | None) -> "Run":

@@ -27,6 +27,7 @@ from regard.training.result import TrainingResult, Validate
 from regard.training.run_folder import RunFolder
 from regard.training.signals import Interrupted, StopNow, StopSignal
 from regard.training.stepping import Data, Placed, Prefetch, Stepper, batches_from, one_by_one, set_random
+from regard.training.thawing import Thawing
 from regard.training.weights import load_all, named_weights
 
 _KNOWS_ITS_SPEED = 20
@@ -80,7 +81,8 @@ class _Training:
         self.model, self.validate, self.spec = model, validate, spec
         self.folder, self.seed, self.watchers = folder, seed, watchers
         self.device, self.stop = device, stop
-        optimiser = spec.optimiser.build(groups_of(model))
+        self.thawing = Thawing(spec.thawing, model)
+        optimiser = spec.optimiser.build(groups_of(model, self.thawing.rates()))
         schedule = spec.schedule.build(spec.steps)
         self.stepper = Stepper(model, objective, optimiser, schedule, spec.clip, seed, device, spec.shards)
         decay = spec.averaging.ema
@@ -141,6 +143,7 @@ class _Training:
         state, began = self.state, time.monotonic()
         placed = list(islice(batches, self.spec.accumulate))
         self._tell(batch.notice for batch in placed if batch.notice is not None)
+        self.thawing.at(placed[0].epoch)
         taken = self.stepper.take(state.step + 1, placed, self._last_good())
         state.step += 1
         state.epoch, state.index = placed[-1].epoch, placed[-1].index + 1
@@ -261,6 +264,7 @@ class _Training:
         assert state.best is not None, "training ends with a validation"
         self.folder.load_into(self.model)
         self.model.eval()
+        self.thawing.end()
         return TrainingResult(
             state.step,
             reason,

@@ -29,18 +29,22 @@ class Group(NamedTuple):
     """This group's share of the scheduled rate (discriminative rates; Howard & Ruder 2018)."""
 
 
-def groups_of(model: nn.Module) -> list[Group]:
-    """Maps and tables with decay, vectors (biases, norms) without: shrinking those regularises nothing."""
+def groups_of(model: nn.Module, rates: Mapping[str, float] | None = None) -> list[Group]:
+    """Maps and tables with decay, vectors (biases, norms) without: shrinking those regularises nothing.
+
+    ``rates`` are shares of the scheduled rate, by name of the parameter.
+    """
     trained = [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad]
     if not trained:
         raise UsageError("the model has no parameter to train: all are frozen, or there is none")
     tables = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
     tables |= {module.words.weight for module in model.modules() if isinstance(module, Vocabulary)}
-    found: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    found: dict[tuple[bool, bool, float], list[nn.Parameter]] = {}
     for name, weight in trained:
         decays = weight.ndim >= 2 and not name.endswith("bias")
         maps = decays and weight.ndim == 2 and weight not in tables
-        found.setdefault((decays, maps), []).append(weight)
+        rate = 1.0 if rates is None else rates[name]
+        found.setdefault((decays, maps, rate), []).append(weight)
     return [Group(weights, *kind) for kind, weights in sorted(found.items(), reverse=True)]
 
 
@@ -132,8 +136,8 @@ def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
 
 
 def weights_of(optimiser: torch.optim.Optimizer) -> list[nn.Parameter]:
-    """All that it updates."""
-    return [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    """All that it updates now: what is frozen waits."""
+    return [weight for group in optimiser.param_groups for weight in group["params"] if weight.requires_grad]
 
 
 def gradients_of(optimiser: torch.optim.Optimizer) -> list[Tensor]:

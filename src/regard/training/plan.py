@@ -8,6 +8,7 @@ from regard.training.learning import LearningSpec, Lesson
 from regard.training.optimisation import Adam, OptimiserSpec
 from regard.training.result import TrainingResult
 from regard.training.schedules import InverseSqrt, ScheduleSpec
+from regard.training.thawing import ThawingSpec
 
 
 class ValidationSpec(Spec):
@@ -66,6 +67,8 @@ class TrainingSpec(LearningSpec):
     """When to validate, and what counts as better."""
     averaging: AveragingSpec = AveragingSpec()
     """Averages of weights to try at the end."""
+    thawing: ThawingSpec = ThawingSpec()
+    """Which layers learn, and how fast, where a model starts from another."""
     checkpoints: CheckpointSpec = CheckpointSpec()
     """When to save everything."""
 
