@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import UsageError
+from regard.core.sequences import Tokens
 from regard.parts.embeddings import Embedding, EmbeddingSpec
 from regard.parts.norms import LayerNormSpec, layer_norm
 from regard.parts.positions import LearnedSpec, SinusoidalSpec
@@ -14,6 +15,7 @@ from regard.parts.positions import LearnedSpec, SinusoidalSpec
 VOCABULARY, WIDTH = 13, 6
 IDS = torch.tensor([[3, 12, 0], [5, 5, 1]])
 POSITION = torch.tensor([[0, 1, 2], [4, 5, 6]])
+TOKENS = Tokens.whole(IDS)
 SEGMENT = torch.tensor([[0, 0, 1], [1, 0, 1]])
 
 
@@ -27,15 +29,15 @@ def build(**fields: object) -> Embedding:
 
 def test_a_plain_embedding_is_a_row_of_the_table() -> None:
     embedding = build()
-    assert torch.equal(embedding(IDS, POSITION), embedding.tokens.weight[IDS])
-    assert torch.equal(embedding(IDS, POSITION + 50), embedding.tokens.weight[IDS])
+    assert torch.equal(embedding(TOKENS, POSITION), embedding.tokens.weight[IDS])
+    assert torch.equal(embedding(TOKENS, POSITION + 50), embedding.tokens.weight[IDS])
 
 
 def test_scale_multiplies_tokens_but_not_positions() -> None:
     embedding = build(scale=True, positions=LearnedSpec(longest=7))
     assert embedding.positions is not None
     expected = math.sqrt(WIDTH) * embedding.tokens.weight[IDS] + embedding.positions.table.weight[POSITION]
-    torch.testing.assert_close(embedding(IDS, POSITION), expected)
+    torch.testing.assert_close(embedding(TOKENS, POSITION), expected)
 
 
 def test_everything_at_once_in_order() -> None:
@@ -46,13 +48,13 @@ def test_everything_at_once_in_order() -> None:
     total: Tensor = embedding.tokens.weight[IDS] * math.sqrt(WIDTH)
     total = total + embedding.positions(POSITION) + embedding.segments.weight[SEGMENT]
     expected = layer_norm(total, embedding.norm.weight, embedding.norm.bias, 0.1)
-    torch.testing.assert_close(embedding(IDS, POSITION, SEGMENT), expected)
+    torch.testing.assert_close(embedding(TOKENS._replace(segments=SEGMENT), POSITION), expected)
 
 
 def test_dropout_is_last_and_only_in_training() -> None:
     embedding = build(dropout=0.5, norm=LayerNormSpec())
-    whole = embedding(IDS, POSITION)
-    dropped = embedding.train()(IDS, POSITION)
+    whole = embedding(TOKENS, POSITION)
+    dropped = embedding.train()(TOKENS, POSITION)
     gone = dropped == 0
     assert gone.any()
     torch.testing.assert_close(dropped, (2 * whole).masked_fill(gone, 0))
@@ -64,7 +66,7 @@ def test_it_says_how_long_inputs_may_be() -> None:
     embedding = build(positions=LearnedSpec(longest=6))
     assert embedding.longest == 6
     with pytest.raises(UsageError, match="an input of 7 tokens, but this model has learned 6 positions"):
-        embedding(IDS, POSITION)
+        embedding(TOKENS, POSITION)
 
 
 def test_scaled_tokens_begin_about_as_large_as_sinusoids() -> None:

@@ -18,6 +18,8 @@ class Tokens(NamedTuple):
     real: Bool[Tensor, "batch time"]
     segments: Int[Tensor, "batch time"] | None = None
     """Which of several texts in a row each token belongs to; None: there is one."""
+    letters: Int[Tensor, "batch time letters"] | None = None
+    """How each token is spelled, for models that look at that."""
 
     @classmethod
     def pad(cls, rows: Sequence[Sequence[int] | np.ndarray], padding: int) -> "Tokens":
@@ -38,12 +40,12 @@ class Tokens(NamedTuple):
         """Some of the rows, with no more padding than they need."""
         real = self.real[begin:end]
         longest = int(real.sum(1).max()) if real.numel() else 0
-        segments = None if self.segments is None else self.segments[begin:end, :longest]
-        return Tokens(self.ids[begin:end, :longest], real[:, :longest], segments)
+        rest = (None if part is None else part[begin:end, :longest] for part in self[2:])
+        return Tokens(self.ids[begin:end, :longest], real[:, :longest], *rest)
 
     def to(self, device: torch.device | str) -> "Tokens":
-        segments = None if self.segments is None else self.segments.to(device)
-        return Tokens(self.ids.to(device), self.real.to(device), segments)
+        rest = (None if part is None else part.to(device) for part in self[2:])
+        return Tokens(self.ids.to(device), self.real.to(device), *rest)
 
 
 class Places(NamedTuple):

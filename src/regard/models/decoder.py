@@ -49,7 +49,7 @@ class Decoder(nn.Module):
     ) -> tuple[Float[Tensor, "batch time width"], DecoderState]:
         """Take in the next tokens, however many."""
         timeline = Timeline.follow(state.past, tokens.real, masks.causal)
-        x = self.embedding(tokens.ids, timeline.position_now)
+        x = self.embedding(tokens, timeline.position_now)
         x, layers = self.stack(x, timeline, state.layers)
         return x, DecoderState(timeline.past.nearest(self.stack.reach), layers)
 

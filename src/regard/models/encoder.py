@@ -38,6 +38,6 @@ class Encoder(nn.Module):
 
     def forward(self, tokens: Tokens) -> Memory:
         timeline = Timeline.follow(None, tokens.real, self.visibility)
-        x = self.embedding(tokens.ids, timeline.position_now, tokens.segments)
+        x = self.embedding(tokens, timeline.position_now)
         states, _ = self.stack(x, timeline, self.stack.start(len(tokens.ids), None))
         return Memory(states, tokens.real)

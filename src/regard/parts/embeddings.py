@@ -2,15 +2,19 @@
 
 import math
 
+import torch
 from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
+from regard.core.errors import UsageError
+from regard.core.sequences import Tokens
 from regard.core.spec import Spec
 from regard.parts.dropout import Dropout, LockedDropout, without_some
 from regard.parts.feedforward import initialise
 from regard.parts.norms import NormSpec
 from regard.parts.positions import NoPositionSpec, PositionSpec
+from regard.parts.spelling import SpellingSpec
 
 
 class EmbeddingSpec(Spec):
@@ -23,6 +27,8 @@ class EmbeddingSpec(Spec):
     afterwards (Lan et al. 2020 §3.1); None: as wide."""
     segments: int = Field(default=0, ge=0)
     """Kinds of segment (BERT's sentence A and B); 0 for none."""
+    spelling: SpellingSpec | None = None
+    """Part of each vector is made of the token's letters; null: all of it is the token's own."""
     norm: NormSpec | None = None
     dropout: float = Field(default=0.0, ge=0, lt=1)
     locked: bool = False
@@ -39,8 +45,14 @@ class Embedding(nn.Module):
         super().__init__()
         self.width, table = spec.width, spec.table or spec.width
         self.factor = math.sqrt(table) if spec.scale else 1.0
-        self.tokens = nn.Embedding(vocabulary, table)
-        nn.init.normal_(self.tokens.weight, std=table**-0.5)
+        own = table - (spec.spelling.out if spec.spelling is not None else 0)
+        if own <= 0:
+            raise UsageError(
+                f"of an embedding {table} wide, {table - own} are spelled: none is left for tokens"
+            )
+        self.tokens = nn.Embedding(vocabulary, own)
+        nn.init.normal_(self.tokens.weight, std=own**-0.5)
+        self.spelling = spec.spelling.build() if spec.spelling is not None else None
         self.positions = spec.positions.build(table)
         self.longest = self.positions.longest if self.positions is not None else None
         self.segments = nn.Embedding(spec.segments, table) if spec.segments else None
@@ -52,20 +64,20 @@ class Embedding(nn.Module):
         self.forgets = spec.forgets
 
     def forward(
-        self,
-        ids: Int[Tensor, "batch time"],
-        position: Int[Tensor, "batch time"],
-        segment: Int[Tensor, "batch time"] | None = None,
+        self, tokens: Tokens, position: Int[Tensor, "batch time"]
     ) -> Float[Tensor, "batch time width"]:
         table = self.tokens.weight
         if self.training and self.forgets:
             table = without_some(table, self.forgets)
-        x = nn.functional.embedding(ids, table) * self.factor
+        x = nn.functional.embedding(tokens.ids, table) * self.factor
+        if self.spelling is not None:
+            assert tokens.letters is not None, "a model that looks at letters is given some"
+            x = torch.cat((x, self.spelling(tokens.letters)), dim=-1)
         if self.positions is not None:
             x = x + self.positions(position)
         if self.segments is not None:
             # One text alone is the first of its row.
-            x = x + (self.segments.weight[0] if segment is None else self.segments(segment))
+            x = x + (self.segments.weight[0] if tokens.segments is None else self.segments(tokens.segments))
         if self.norm is not None:
             x = self.norm(x)
         dropped: Tensor = self.dropout(x)
