@@ -92,8 +92,8 @@ class Spelling(nn.Module):
         return nn.functional.embedding(where, y).view(*letters.shape[:-1], -1)
 
     def _read(self, words: Int[Tensor, "words letters"]) -> Float[Tensor, "words width"]:
-        # Padding, at least as much as the widest filter needs, so that how long the others are means nothing.
-        words = nn.functional.pad(words, (self.widest - 1, self.widest - 1))
+        # Every filter sees padding alone at least once, so that it means nothing how long other words are.
+        words = nn.functional.pad(words, (self.widest - 1, self.widest))
         x = self.dropout(self.letters(words)).transpose(1, 2)
         y = torch.cat([self.activation(look(x)).amax(2) for look in self.filters], dim=1)
         for highway in self.highways:
