@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from regard.core.errors import DataError, RunError, UsageError
+from regard.data.examples import ExampleBatch
 from regard.data.labelled import LabelledSpec
 from regard.data.labels import Labels
 from regard.data.lexicon import Lexicon
@@ -19,6 +20,10 @@ ROWS = [("good one", "yes"), ("bad", "no"), ("fine thing", "yes"), ("awful", "no
 
 def spec(**fields: object) -> LabelledSpec:
     return LabelledSpec(tokenizer=CHARACTERS, batch_tokens=64, longest=16, **fields)
+
+
+def real_ids(batch: ExampleBatch) -> list[list[int]]:
+    return [ids[real].tolist() for ids, real in zip(batch.tokens.ids, batch.tokens.real, strict=True)]
 
 
 def write(path: Path, *lines: str) -> Path:
@@ -50,28 +55,14 @@ def test_an_epoch_is_a_function_of_seed_and_number() -> None:
 
 
 def test_a_batch_in_parts_is_the_batch() -> None:
-    prepared = LabelledSpec(tokenizer=CHARACTERS, batch_tokens=4096, longest=16, texts=2).prepare(
-        [
-            (f"{one} {n}", other, label)
-            for n in range(60)
-            for (one, other), label in zip(ROWS[:4], "abab", strict=True)
-        ],
-        ROWS2,
-        1,
-        None,
-        None,
-    )
-    whole = prepared.epoch(0)[0]
+    rows = [(f"{one} {n}", other, "ab"[n % 2]) for n in range(60) for one, other in ROWS[:4]]
+    two = LabelledSpec(tokenizer=CHARACTERS, batch_tokens=4096, longest=16, texts=2)
+    whole = two.prepare(rows, ROWS2, 1, None, None).epoch(0)[0]
     parts = whole.split(3)
     assert len(parts) == 3
     assert sum(len(part.rows) for part in parts) == len(whole.rows)
     assert torch.equal(torch.cat([part.wanted for part in parts]), whole.wanted)
-    ids = [
-        row[real].tolist()
-        for part in parts
-        for row, real in zip(part.tokens.ids, part.tokens.real, strict=True)
-    ]
-    assert ids == [row[real].tolist() for row, real in zip(whole.tokens.ids, whole.tokens.real, strict=True)]
+    assert [row for part in parts for row in real_ids(part)] == real_ids(whole)
     assert whole.tokens.segments is not None
 
 
@@ -125,12 +116,8 @@ def test_a_class_that_was_never_learned_is_named_with_its_line() -> None:
 def test_numbers_must_be_numbers() -> None:
     numbers = spec(wanted="number")
     prepared = numbers.prepare([("a", "1.5"), ("b", "-2")], [("a", "3")], 1, None, None)
-    found = {
-        row: float(value)
-        for batch in prepared.epoch(0)
-        for row, value in zip(batch.rows, batch.wanted, strict=True)
-    }
-    assert found == {0: 1.5, 1: -2.0}
+    (batch,) = prepared.epoch(0)
+    assert dict(zip(batch.rows.tolist(), batch.wanted[:, 0].tolist(), strict=True)) == {0: 1.5, 1: -2.0}
     assert not prepared.lexicon.labels
     for bad in ("much", "nan", "inf"):
         with pytest.raises(DataError, match=f"given pairs:1.*expected a number, found '{bad}'"):

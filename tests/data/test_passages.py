@@ -6,7 +6,7 @@ import torch
 
 from regard.core.errors import UsageError
 from regard.data.hiding import HidingSpec
-from regard.data.passages import PassagesSpec, PreparedPassages, begins_word
+from regard.data.passages import PassageBatch, PassagesSpec, PreparedPassages, begins_word
 from regard.data.randomness import keyed
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
 
@@ -17,6 +17,10 @@ MARK, OTHERS = 4, np.arange(5, 60)
 def prepared(**fields: object) -> PreparedPassages:
     tokenizer = TokenizerSpec(unit="character", size=60, hides=True)
     return PassagesSpec(tokenizer=tokenizer, window=24, rows=8, **fields).prepare(TEXT, TEXT, 3, None, None)
+
+
+def hidden_in(batch: PassageBatch) -> list[list[int]]:
+    return [row[real].tolist() for row, real in zip(batch.wanted, batch.places.real, strict=True)]
 
 
 def hide(spec: HidingSpec, rows: int, time: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -110,10 +114,7 @@ def test_a_batch_in_parts_is_the_batch(pairs: bool) -> None:
     parts = whole.split(2)
     assert len(parts) == 2
     assert torch.equal(torch.cat([part.tokens.ids for part in parts]), whole.tokens.ids)
-    wanted = [
-        row[real].tolist() for part in parts for row, real in zip(part.wanted, part.places.real, strict=True)
-    ]
-    assert wanted == [row[real].tolist() for row, real in zip(whole.wanted, whole.places.real, strict=True)]
+    assert [row for part in parts for row in hidden_in(part)] == hidden_in(whole)
 
 
 def test_words_begin_where_pieces_say_so() -> None:
