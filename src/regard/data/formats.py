@@ -5,12 +5,12 @@ first line of the file comes first, since it tells what the others mean.
 """
 
 import csv
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.core.errors import DataError, UsageError, nearest
+from regard.data.json_items import json_items, kind_of, text_of
 from regard.data.lines import Line, check_file, read_lines, shown
 from regard.data.places import ending
 
@@ -99,14 +99,7 @@ def read_jsonl(path: str | Path, fields: Sequence[str], languages: Sequence[str]
 def parse_jsonl(
     lines: Iterable[Line], fields: Sequence[str], name: str, languages: Sequence[str] = ()
 ) -> Iterator[Record]:
-    lines = iter(lines)
-    for number, text in lines:
-        if number == 1 and text.lstrip().startswith("["):
-            whole = "\n".join([text, *(line.text for line in lines)])
-            for index, item in enumerate(_parse(whole, name, None), start=1):
-                yield Record(pick(item, fields, languages, name, index), name, index)
-            return
-        item = _parse(text, name, number)
+    for number, item in json_items(lines, name):
         yield Record(pick(item, fields, languages, name, number), name, number)
 
 
@@ -183,7 +176,7 @@ def pick(
     """The wanted fields of one JSON object, under their own names or the usual aliases."""
     if not isinstance(item, Mapping):
         raise DataError(
-            f"expected an object with {_listed(fields)}, got {_kind(item)}", file=name, line=number
+            f"expected an object with {_listed(fields)}, got {kind_of(item)}", file=name, line=number
         )
     translation = item.get("translation")
     if isinstance(translation, Mapping) and len(fields) == 2:
@@ -192,11 +185,11 @@ def pick(
         if missing or len(keys) != len(fields):
             given = f"translation has {_listed(translation)}"
             raise DataError(f"{given}, {_listed(keys)} wanted; say which two", file=name, line=number)
-        return {f: _text(translation[k], k, name, number) for f, k in zip(fields, keys, strict=True)}
+        return {f: text_of(translation[k], k, name, number) for f, k in zip(fields, keys, strict=True)}
     keys = [next((alias for alias in _aliases(field) if alias in item), "") for field in fields]
     if "" in keys:
         raise _missing(fields, list(item), name, number)
-    return {field: _text(item[key], key, name, number) for field, key in zip(fields, keys, strict=True)}
+    return {field: text_of(item[key], key, name, number) for field, key in zip(fields, keys, strict=True)}
 
 
 def _aliases(field: str) -> tuple[str, ...]:
@@ -237,42 +230,6 @@ def _wrong_width(name: str, number: int, expected: int, cells: Sequence[str], be
 def _missing(fields: Sequence[str], names: Sequence[str], file: str, line: int | None) -> DataError:
     field = next(field for field in fields if not any(alias in names for alias in _aliases(field)))
     return DataError(f"there is no {field!r}{nearest(field, names)}", file=file, line=line)
-
-
-def _parse(text: str, name: str, number: int | None) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        where = number if number is not None else error.lineno
-        said = "an empty line" if not text.strip() else f"{error.msg} at column {error.colno}"
-        raise DataError(f"broken JSON: {said}", file=name, line=where) from None
-    except RecursionError:
-        raise DataError("broken JSON: nested too deeply", file=name, line=number) from None
-
-
-def _text(value: Any, key: str, name: str, number: int) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise DataError(f"expected a text, got {_kind(value)}", file=name, line=number, field=key)
-    text = str(value)
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        said = f"half a surrogate pair at character {error.start + 1}"
-        raise DataError(said, file=name, line=number, field=key) from None
-    return text
-
-
-def _kind(value: Any) -> str:
-    names = {
-        dict: "an object",
-        list: "an array",
-        bool: "true or false",
-        type(None): "null",
-        float: "a number",
-    }
-    return names.get(type(value), f"{value!r:.40}")
 
 
 def _listed(names: Sequence[str] | Mapping[str, Any]) -> str:
