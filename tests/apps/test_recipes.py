@@ -21,13 +21,11 @@ from tests.apps.toys import examples, pairs, questions, toy
 
 PAIR_RECIPES = [name for name in RECIPES if recipe(name).data.kind() == "pairs"]
 TEXT_RECIPES = [name for name in RECIPES if recipe(name).data.kind() == "text"]
-LABEL_RECIPES = [
-    name for name in RECIPES if recipe(name).data.labels and recipe(name).task.kind() != "similarity"
-]
+LABEL_RECIPES = [name for name in RECIPES if recipe(name).task.kind() == "classification"]
 STEPPING_RECIPES = [name for name in RECIPES if recipe(name).training.kind() == "gradient"]
 NOTHING_TO_LOOK_AT = {
     *("seq2seq", "ngram", "char_lm", "rnn_lm", "awd_lstm"),
-    *("classifier", "pair_classifier", "similarity"),
+    *("classifier", "pair_classifier", "similarity", "tagger", "bilstm_tagger", "deep_tagger"),
 }
 every_recipe = pytest.mark.parametrize("name", RECIPES)
 TRAIN, VALID = pairs(160), pairs(24, seed=1)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from regard.recipes.catalogue import recipe
 from regard.recipes.system import SystemSpec
 
-SMALL = {
+SMALL: dict[str, Any] = {
     "width": 24,
     "hidden": 32,
     "readout": 24,
@@ -20,6 +20,7 @@ SMALL = {
     "rows": 8,
     "radius": 20,
     "table": 16,
+    "filters": [{"width": 3, "count": 8}],
 }
 
 _STEPS = (
@@ -50,7 +51,7 @@ def toy(name: str, *settings: str) -> SystemSpec:
 def _shrink(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {
-            key: SMALL[key] if key in SMALL and isinstance(item, int) else _shrink(item)
+            key: SMALL[key] if key in SMALL and type(item) is type(SMALL[key]) else _shrink(item)
             for key, item in value.items()
         }
     return [_shrink(item) for item in value] if isinstance(value, list) else value
@@ -86,6 +87,21 @@ def rated_pairs(count: int, seed: int = 0) -> list[tuple[str, str, str]]:
     return [(one, other, str(len(one) + len(other))) for one, other, _ in labelled_pairs(count, seed)]
 
 
+def tagged(count: int, seed: int = 0) -> list[tuple[str, str]]:
+    """Words, of which those that come after an x and begin with a or b are names."""
+    rng, rows = random.Random(seed), list[tuple[str, str]]()
+    for _ in range(count):
+        words = rng.choices(("x", "aa", "ab", "ba", "cc", "dd"), k=rng.randint(1, 9))
+        tags = ["O"] * len(words)
+        for place in range(1, len(words)):
+            if words[place][0] in "ab":
+                begins = words[place - 1] == "x"
+                goes_on = tags[place - 1] != "O"
+                tags[place] = "B-N" if begins else "I-N" if goes_on else "O"
+        rows.append((" ".join(words), " ".join(tags)))
+    return rows
+
+
 _TEXT_TOKENIZER = "data.tokenizer={unit: character, size: 100}"
 _LABELLED = (_TEXT_TOKENIZER, "evaluation.examples=8")
 KINDS = {
@@ -113,6 +129,12 @@ KINDS = {
         lambda: ["a___c", "abc ___", "___bc defdef", "ghij de___def ab[MASK] ghij", "abc defdef gh___j"],
     ),
     "labelled": Kind(0.02, _LABELLED, labelled, lambda: [text for text, _ in labelled(24, seed=1)]),
+    "tagged": Kind(
+        0.02,
+        ("data.tokenizer={unit: blank, size: 100}", "evaluation.examples=8"),
+        tagged,
+        lambda: [words for words, _ in tagged(24, seed=1)],
+    ),
     "labelled pairs": Kind(
         0.02,
         _LABELLED,

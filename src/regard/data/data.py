@@ -46,6 +46,7 @@ class DataSpec(Spec):
         "text": "regard.data.text:TextSpec",
         "labelled": "regard.data.labelled:LabelledSpec",
         "passages": "regard.data.passages:PassagesSpec",
+        "tagged": "regard.data.tagged:TaggedSpec",
     }
     unsaid: ClassVar[str | None] = "pairs"
 

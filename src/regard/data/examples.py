@@ -14,6 +14,7 @@ from regard.core.spec import Plain
 from regard.data.batches import BatchPlan, evaluation_batches, plan_epoch
 from regard.data.layouts import Reading
 from regard.data.lexicon import Lexicon
+from regard.parts.spelling import spelled
 
 _FEWEST_TOKENS = 512
 
@@ -82,11 +83,19 @@ def batch_of(examples: Sequence[Example], rows: np.ndarray, padding: int) -> Exa
 def tokens_of(readings: Sequence[Reading], padding: int) -> Tokens:
     """Rows side by side, each token with the number of its text where some have two."""
     tokens = Tokens.pad([reading.ids for reading in readings], padding)
+    if any(reading.words for reading in readings):
+        tokens = tokens._replace(letters=_letters(readings, tokens.ids.shape[1]))
     second = torch.tensor([reading.second for reading in readings])
     if bool((second >= tokens.real.sum(1)).all()):
         return tokens
     time = torch.arange(tokens.ids.shape[1])
     return tokens._replace(segments=((time >= second[:, None]) & tokens.real).long())
+
+
+def _letters(readings: Sequence[Reading], time: int) -> Int[Tensor, "batch time letters"]:
+    rows = [(*reading.words, *[""] * (time - len(reading.words))) for reading in readings]
+    letters = torch.from_numpy(spelled([word for row in rows for word in row]))
+    return letters.view(len(readings), time, -1)
 
 
 class ExampleBatches(Sequence[ExampleBatch]):

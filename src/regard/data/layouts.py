@@ -19,6 +19,8 @@ class Reading(NamedTuple):
     """Tokens that are asked about; empty: the row as a whole is."""
     cut: int = 0
     """Tokens that had no room."""
+    words: tuple[str, ...] = ()
+    """What each token is spelled as, where a model looks at letters; marks are spelled as nothing."""
 
 
 class LayoutSpec(Spec):

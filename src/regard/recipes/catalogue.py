@@ -126,6 +126,22 @@ RECIPES: dict[str, Entry] = {
         "Conneau et al. 2017",
         builds_on=True,
     ),
+    "tagger": Entry(
+        "regard.recipes.tagging:tagger",
+        "a tag for every word, read off any model given with --from",
+        "Devlin et al. 2019",
+        builds_on=True,
+    ),
+    "bilstm_tagger": Entry(
+        "regard.recipes.tagging:bilstm_tagger",
+        "a tag for every word: words and their letters, a bidirectional LSTM, a chain of tags",
+        "Ma and Hovy 2016",
+    ),
+    "deep_tagger": Entry(
+        "regard.recipes.tagging:deep_tagger",
+        "a tag for every word: three bidirectional layers, each reading both directions below",
+        "Irsoy and Cardie 2014",
+    ),
     "similarity": Entry(
         "regard.recipes.labelling:similarity",
         "how alike two texts are, as a number",

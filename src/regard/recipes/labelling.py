@@ -83,7 +83,7 @@ def recurrent_reader(
     )
 
 
-def learning(fresh: bool, watch: str, minutes: float = 5) -> TrainingSpec:
+def learning(fresh: bool, watch: str, minutes: float = 5.0) -> TrainingSpec:
     """What has read before is only nudged (Devlin et al. 2019 appendix A.3)."""
     optimiser: OptimiserSpec = Adam(betas=(0.9, 0.999)) if fresh else AdamW(betas=(0.9, 0.999))
     return TrainingSpec(

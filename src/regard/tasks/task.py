@@ -160,6 +160,7 @@ class TaskSpec(Spec):
         "classification": "regard.tasks.classification:ClassificationSpec",
         "similarity": "regard.tasks.classification:SimilaritySpec",
         "filling": "regard.tasks.filling:FillingSpec",
+        "tagging": "regard.tasks.tagging:TaggingSpec",
     }
     unsaid: ClassVar[str | None] = "transduction"
 

@@ -1,0 +1,62 @@
+"""A tag for every word: names, opinions, slots; from nothing, or from a model that has read before."""
+
+from regard.data.tagged import TaggedSpec
+from regard.data.tokenizers import TokenizerSpec
+from regard.heads.tags import ChainSpec, TagsSpec
+from regard.mixers.recurrent import RecurrentSpec
+from regard.models.encoder import EncoderSpec
+from regard.models.labeller import LabellerSpec
+from regard.models.model import ModelSpec
+from regard.objectives.judgement import JudgementSpec
+from regard.parts.cells import LongShortTermSpec
+from regard.parts.embeddings import EmbeddingSpec
+from regard.parts.spelling import Filters, SpellingSpec
+from regard.recipes.labelling import learning, recurrent_reader
+from regard.recipes.system import SystemSpec
+from regard.search.ranking import RankingSpec
+from regard.stacks.join import PlainSpec
+from regard.stacks.stack import BlockSpec, StackSpec
+from regard.tasks.tagging import TaggingSpec
+from regard.training.evaluation import EvaluationSpec
+
+
+def tagger(start: ModelSpec | None = None) -> SystemSpec:
+    """The first piece of every word bears its tag (Devlin et al. 2019 §5.3)."""
+    encoder = recurrent_reader(layers=2) if start is None else start.reader()
+    return tagging(encoder, TagsSpec(dropout=0.1), fresh=start is None)
+
+
+def bilstm_tagger() -> SystemSpec:
+    """Words and their letters, one bidirectional LSTM, a conditional random field (Ma and Hovy 2016)."""
+    spelling = SpellingSpec(letter_width=25, filters=(Filters(width=3, count=50),), dropout=0.3)
+    reader = EncoderSpec(
+        embedding=EmbeddingSpec(width=150, spelling=spelling, dropout=0.5),
+        stack=StackSpec(
+            blocks=(
+                BlockSpec(
+                    mixers=(RecurrentSpec(cell=LongShortTermSpec(width=200), direction="both"),),
+                    join=PlainSpec(dropout=0.5),
+                ),
+            )
+        ),
+    )
+    system = tagging(reader, TagsSpec(dropout=0.0, chain=ChainSpec()), fresh=True)
+    return system.override(["data.letters=true", "data.scheme=bioes"])
+
+
+def deep_tagger() -> SystemSpec:
+    """Three layers; each direction reads both directions of the layer below (eq. 8 to 10)."""
+    reader = recurrent_reader(width=100, layers=3, hidden=100, dropout=0.2, embedding_dropout=0.2)
+    return tagging(reader, TagsSpec(dropout=0.0), fresh=True)
+
+
+def tagging(encoder: EncoderSpec, head: TagsSpec, fresh: bool) -> SystemSpec:
+    return SystemSpec(
+        data=TaggedSpec(tokenizer=TokenizerSpec(unit="blank", size=30_000), batch_tokens=1024, longest=256),
+        model=LabellerSpec(encoder=encoder, head=head),
+        objective=JudgementSpec(),
+        training=learning(fresh=fresh, watch="f1", minutes=20.0),
+        task=TaggingSpec(),
+        search=RankingSpec(),
+        evaluation=EvaluationSpec(metric="f1", examples=4000),
+    )
