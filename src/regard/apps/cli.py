@@ -248,6 +248,7 @@ def recipes(
     """The systems there are, or the whole spec of one."""
     from regard.core.spec import documented
     from regard.recipes.catalogue import RECIPES, recipe
+    from regard.recipes.figures import FIGURES
 
     if fields and name is None:
         raise UsageError("--fields explains one recipe: give its name")
@@ -258,13 +259,17 @@ def recipes(
                 print(f"    {field.meaning}")
     elif name is not None:
         spec = recipe(name)
-        print(spec.to_json() if as_json else spec.to_yaml(), end="\n" if as_json else "")
+        reached = "".join(f"# reached {figure}\n" for figure in FIGURES.get(name, ()))
+        print(spec.to_json() if as_json else reached + spec.to_yaml(), end="\n" if as_json else "")
     elif as_json:
-        print_json({key: entry._asdict() for key, entry in RECIPES.items()})
+        reached_by = {key: [figure._asdict() for figure in FIGURES.get(key, ())] for key in RECIPES}
+        print_json({key: entry._asdict() | {"reached": reached_by[key]} for key, entry in RECIPES.items()})
     else:
         width = max(map(len, RECIPES))
         for key, entry in RECIPES.items():
             print(f"{key:<{width}}  {entry.summary} ({entry.paper})")
+            for figure in FIGURES.get(key, ()):
+                print(f"{'':<{width}}    {figure}")
 
 
 @app.command()

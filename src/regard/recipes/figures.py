@@ -1,0 +1,37 @@
+"""What recipes have reached, as measured: the figures of docs/results.md, whose commands stand there."""
+
+from typing import NamedTuple
+
+
+class Figure(NamedTuple):
+    data: str
+    measure: str
+    value: str
+    """As printed in docs/results.md."""
+    took: str
+    """Training, on two cores of a server's processor without a GPU."""
+    settings: str = ""
+    """What the command said beyond the recipe's name and data."""
+
+    def __str__(self) -> str:
+        said = f", {self.settings}" if self.settings else ""
+        return f"{self.value} {self.measure}, {self.data}, {self.took}{said}"
+
+
+_FIVE = ("Multi30k en→de (raw text, test 2016)", "BLEU")
+
+FIGURES: dict[str, tuple[Figure, ...]] = {
+    "luong": (Figure(*_FIVE, "19.8", "5 minutes"),),
+    "bahdanau": (Figure(*_FIVE, "16.4", "5 minutes"),),
+    "seq2seq": (Figure(*_FIVE, "2.9", "5 minutes"),),
+    "ngram": (
+        Figure(
+            "Penn Treebank (test)",
+            "perplexity",
+            "141.19",
+            "3 seconds",
+            "--set data.tokenizer.unit=blank",
+        ),
+    ),
+    "gpt_tiny": (Figure("Tiny Shakespeare (validation)", "nats a character", "1.6547", "2.14 minutes"),),
+}
