@@ -6,7 +6,7 @@ from regard.mixers.convolution import ConvolutionSpec
 from regard.mixers.mixer import MixerSpec
 from regard.mixers.pointwise import PointwiseSpec
 from regard.mixers.recurrent import RecurrentSpec
-from regard.parts.cells import CellSpec, ElmanSpec, GatedSpec, LongShortTermSpec, PeepholeSpec
+from regard.parts.cells import CellSpec, ElmanSpec, GatedSpec, LongShortTermSpec, PeepholeSpec, ProjectedSpec
 from regard.parts.pooling import EndsSpec, FirstSpec, LastSpec, MaxSpec, MeanSpec
 from regard.parts.positions import BucketsSpec, DistanceSpec, RelativeSpec, RotarySpec
 from regard.parts.scores import (
@@ -37,6 +37,7 @@ CELLS: dict[str, CellSpec] = {
     "lstm": LongShortTermSpec(width=12),
     "gru": GatedSpec(width=12),
     "peephole": PeepholeSpec(width=12),
+    "projected lstm": ProjectedSpec(width=12, held=15),
 }
 
 CAUSAL: dict[str, MixerSpec] = {
@@ -54,6 +55,7 @@ CAUSAL: dict[str, MixerSpec] = {
         heads=3, carries="inputs", positions=DistanceSpec(), radius=3
     ),
     "recurrent bridged": RecurrentSpec(cell=LongShortTermSpec(width=12), bridge=LastSpec()),
+    "projected recurrent bridged": RecurrentSpec(cell=ProjectedSpec(width=12, held=15), bridge=LastSpec()),
     "step_then_look unfed": StepThenLookSpec(cell=GatedSpec(width=12), feeding=False, bridge=EndsSpec()),
     **{f"attention {name}": SelfAttentionSpec(heads=2, score=score)
        for name, score in SCORES.items() if name != "location"},
@@ -68,6 +70,7 @@ TWO_SIDED: dict[str, MixerSpec] = {
     "convolution": ConvolutionSpec(kernel=5),
     "bidirectional lstm": RecurrentSpec(cell=LongShortTermSpec(width=6), direction="both"),
     "bidirectional peephole": RecurrentSpec(cell=PeepholeSpec(width=6), direction="both"),
+    "lstm both ways apart": RecurrentSpec(cell=LongShortTermSpec(width=6), direction="apart"),
     "backward gru": RecurrentSpec(cell=GatedSpec(width=12), direction="backward"),
 }
 

@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.core.errors import UsageError
 from regard.core.randomness import drawing_from
 from regard.parts.cells import (
     Cell,
@@ -21,6 +20,7 @@ from regard.parts.cells import (
     LongShortTermSpec,
     Peephole,
     PeepholeSpec,
+    ProjectedSpec,
 )
 from regard.parts.dropout import dropout
 
@@ -32,12 +32,14 @@ CELLS: dict[str, CellSpec] = {
     "lstm": LongShortTermSpec(width=WIDTH),
     "gru": GatedSpec(width=WIDTH),
     "peephole": PeepholeSpec(width=WIDTH),
+    "projected_lstm": ProjectedSpec(width=WIDTH, held=13),
 }
 TORCH: dict[str, Callable[[], nn.RNNBase]] = {
     "rnn": lambda: nn.RNN(INPUT, WIDTH, batch_first=True),
     "relu rnn": lambda: nn.RNN(INPUT, WIDTH, nonlinearity="relu", batch_first=True),
     "lstm": lambda: nn.LSTM(INPUT, WIDTH, batch_first=True),
     "gru": lambda: nn.GRU(INPUT, WIDTH, batch_first=True),
+    "projected_lstm": lambda: nn.LSTM(INPUT, 13, proj_size=WIDTH, batch_first=True),
 }
 every_cell = pytest.mark.parametrize("name", CELLS)
 every_fused_cell = pytest.mark.parametrize("name", TORCH)
@@ -57,9 +59,7 @@ def inputs() -> Tensor:
 
 def first_state(cell: Cell) -> tuple[Tensor, ...]:
     generator = torch.Generator().manual_seed(3)
-    return tuple(
-        torch.randn(BATCH, WIDTH, generator=generator, dtype=torch.double) for _ in range(cell.tensors)
-    )
+    return tuple(torch.randn(BATCH, width, generator=generator, dtype=torch.double) for width in cell.widths)
 
 
 def chain(cell: Cell, x: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -234,8 +234,9 @@ def test_inputs_may_be_projected_in_parts(name: str) -> None:
 def test_the_first_state_is_zero(name: str) -> None:
     cell = build(name)
     start = cell.start(BATCH)
-    assert len(start) == cell.tensors == (2 if name in ("lstm", "peephole") else 1)
-    assert all(part.shape == (BATCH, WIDTH) and not part.any() for part in start)
+    assert len(start) == cell.tensors == (2 if name in ("lstm", "peephole", "projected_lstm") else 1)
+    assert start[0].shape == (BATCH, WIDTH)
+    assert not any(part.any() for part in start)
 
 
 def test_forget_gates_begin_open() -> None:
@@ -275,5 +276,21 @@ def test_weight_dropout_is_only_for_training_and_reaches_the_weights() -> None:
     y, _ = cell.train().run(x, cell.start(3))
     y.sum().backward()
     assert all(weight.grad is not None and weight.grad.any() for weight in cell.parameters())
-    with pytest.raises(UsageError, match="without padding"):
-        cell.run(x, cell.start(3), torch.tensor([[True, False] + [False] * 3] * 3))
+
+
+def test_weight_dropout_lets_each_row_stop_at_its_own_end() -> None:
+    torch.manual_seed(1)
+    cell = LongShortTermSpec(width=6, weight_dropout=0.5).build(4).train()
+    x, state = torch.randn(4, 5, 4), tuple(torch.randn(4, 6) for _ in range(2))
+    lengths = [2, 5, 0, 3]
+    real = torch.arange(5) < torch.tensor(lengths)[:, None]
+    generator = torch.Generator()
+    with drawing_from(generator.manual_seed(9)):
+        y, after = cell.run(x, state, real)
+    for row, length in enumerate(lengths):
+        alone = tuple(part[row : row + 1] for part in state)
+        if length:
+            with drawing_from(generator.manual_seed(9)):
+                expected, alone = cell.run(x[row : row + 1, :length], alone)
+            torch.testing.assert_close(y[row : row + 1, :length], expected)
+        torch.testing.assert_close(tuple(part[row : row + 1] for part in after), alone)

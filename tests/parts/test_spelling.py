@@ -57,5 +57,15 @@ def test_an_embedding_is_the_tokens_own_vector_and_its_letters() -> None:
     x = embedding(Tokens.whole(ids)._replace(letters=letters), torch.zeros(1, 3).long())
     torch.testing.assert_close(x[..., :6], embedding.tokens.weight[ids])
     torch.testing.assert_close(x[..., 6:], embedding.spelling(letters))
-    with pytest.raises(UsageError, match="none is left for tokens"):
-        EmbeddingSpec(width=4, spelling=SpellingSpec(filters=(Filters(width=2, count=4),))).build(9)
+    with pytest.raises(UsageError, match="3 wide has no room for 4 values that are spelled"):
+        EmbeddingSpec(width=3, spelling=SpellingSpec(filters=(Filters(width=2, count=4),))).build(9)
+
+
+def test_an_embedding_may_be_spelled_as_a_whole() -> None:
+    spec = EmbeddingSpec(width=4, spelling=SpellingSpec(filters=(Filters(width=2, count=4),)))
+    embedding = spec.build(9).eval()
+    assert embedding.spelling is not None
+    letters = torch.from_numpy(spelled(["ab", "c", "ab"]))[None]
+    x = embedding(Tokens.whole(torch.tensor([[3, 5, 8]]))._replace(letters=letters), torch.zeros(1, 3).long())
+    torch.testing.assert_close(x, embedding.spelling(letters))
+    assert not any("tokens" in name for name, p in embedding.named_parameters() if p.requires_grad)

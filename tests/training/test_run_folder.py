@@ -274,6 +274,28 @@ def test_starting_from_another_run_takes_what_fits_and_tells_the_rest(tmp_path: 
     assert torch.equal(ours.hidden.weight, theirs.hidden.weight)
 
 
+def test_what_reads_goes_where_it_is_read_with(tmp_path: Path) -> None:
+    class Reads(nn.Module):
+        def __init__(self, **parts: nn.Module) -> None:
+            super().__init__()
+            for name, part in parts.items():
+                self.add_module(name, part)
+
+    run = create(tmp_path / "run")
+    theirs = Reads(decoder=nn.Linear(3, 3), head=nn.Linear(3, 2))
+    run.save_weights(named_weights(theirs))
+    ours = Reads(encoder=nn.Linear(3, 3))
+    transfer = load_weights(ours, tmp_path / "run", ("decoder", "encoder"))
+    assert transfer.taken == ["encoder.weight", "encoder.bias"]
+    assert set(transfer.unused) == {"head.weight", "head.bias"}
+    assert torch.equal(ours.encoder.weight, theirs.decoder.weight)
+    both = Reads(encoder=nn.Linear(3, 3), decoder=nn.Linear(3, 3))
+    assert load_weights(both, tmp_path / "run", ("decoder", "encoder")).taken == [
+        "decoder.weight",
+        "decoder.bias",
+    ]
+
+
 def test_starting_from_a_run_of_which_nothing_fits_is_refused(tmp_path: Path) -> None:
     create(tmp_path / "run").save_weights(named_weights(make_model()))
     with pytest.raises(UsageError, match="none of its 7 weights has a name and shape of this model"):

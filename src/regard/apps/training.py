@@ -99,7 +99,9 @@ def train(
     )
     set_random(torch.device("cpu"), seed, 0)
     model = spec.model.build(prepared.lexicon.sizes)
-    transfer = None if start_from is None else load_weights(model, Path(start_from))
+    transfer = None
+    if start_from is not None and start is not None:
+        transfer = load_weights(model, Path(start_from), (start.model.reads_as, spec.model.reads_as))
     listener.on_model(sum(p.numel() for p in model.parameters()), transfer)
     run = Run(folder_path, spec, model, prepared.lexicon, chosen)
     validation = validation_of(run, prepared)

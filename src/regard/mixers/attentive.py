@@ -78,7 +78,7 @@ class LookThenStep(Attentive):
         self.input_width, self.width = width, spec.readout
         self.cell = spec.cell.build(width + memory_width)
         self.score = spec.score.build(spec.cell.width, memory_width)
-        self.bridge = Bridge(spec.bridge, memory_width, spec.cell.width, self.cell.tensors)
+        self.bridge = Bridge(spec.bridge, memory_width, self.cell.widths)
         self.readout = nn.Linear(spec.cell.width + width + memory_width, 2 * spec.readout)
         self.dropout = Dropout(spec.dropout)
 
@@ -119,7 +119,7 @@ class StepThenLook(Attentive):
         self.input_width, self.width, self.feeding = width, spec.cell.width, spec.feeding
         self.cell = spec.cell.build(width + (self.width if spec.feeding else 0))
         self.score = spec.score.build(self.width, memory_width)
-        self.bridge = Bridge(spec.bridge, memory_width, self.width, self.cell.tensors)
+        self.bridge = Bridge(spec.bridge, memory_width, self.cell.widths)
         self.combine = nn.Linear(memory_width + self.width, self.width)
         self.dropout = Dropout(spec.dropout)
 

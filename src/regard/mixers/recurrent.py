@@ -1,6 +1,7 @@
 """Recurrence as a mixer: forward, backward or both ways; depth comes from stacking.
 
-Stacked, each direction of a layer reads both directions of the one below (Irsoy and Cardie 2014).
+Stacked, each direction of a layer reads both directions of the one below (Irsoy and Cardie 2014), or, where
+they are kept ``apart``, only its own: then neither ever knows what the other has seen (Peters et al. 2018).
 """
 
 from typing import Literal
@@ -20,7 +21,8 @@ from regard.parts.pooling import PoolingSpec
 
 class RecurrentSpec(MixerSpec):
     cell: CellSpec
-    direction: Literal["forward", "backward", "both"] = "forward"
+    direction: Literal["forward", "backward", "both", "apart"] = "forward"
+    """both: each way reads all of its input; apart: forward the first half of it, backward the second."""
     bridge: PoolingSpec | None = None
     """Start from a summary of the memory (Sutskever et al. 2014) instead of from zero."""
 
@@ -30,21 +32,24 @@ class RecurrentSpec(MixerSpec):
             if self.direction != "forward":
                 raise UsageError(f"a bridge starts a forward recurrence, this one runs {self.direction!r}")
             bridge = (self.bridge, required_memory_width(memory_width, "a bridge"))
-        directions = {"forward": (False,), "backward": (True,), "both": (False, True)}[self.direction]
-        return Recurrent(self.cell, width, directions, bridge)
+        if self.direction == "apart" and width % 2:
+            raise UsageError(f"two directions that are read apart need an even width, not {width}")
+        two = self.direction in ("both", "apart")
+        directions = (False, True) if two else (self.direction == "backward",)
+        return Recurrent(self.cell, width, directions, bridge, apart=self.direction == "apart")
 
 
 class Bridge(nn.Module):
     """From a memory to a first state: tanh(W · summary) for every tensor of it."""
 
-    def __init__(self, pooling: PoolingSpec, memory_width: int, width: int, tensors: int) -> None:
+    def __init__(self, pooling: PoolingSpec, memory_width: int, widths: list[int]) -> None:
         super().__init__()
-        self.pooling, self.tensors = pooling, tensors
-        self.linear = nn.Linear(memory_width, tensors * width)
+        self.pooling, self.widths = pooling, widths
+        self.linear = nn.Linear(memory_width, sum(widths))
 
     def forward(self, memory: Memory) -> tuple[Tensor, ...]:
         pooled = self.pooling.pool(memory.states, memory.real)
-        return torch.tanh(self.linear(pooled)).chunk(self.tensors, dim=-1)
+        return torch.split(torch.tanh(self.linear(pooled)), self.widths, dim=-1)
 
 
 class Recurrent(Mixer):
@@ -54,14 +59,16 @@ class Recurrent(Mixer):
         input_width: int,
         reversed_directions: tuple[bool, ...],
         bridge: tuple[PoolingSpec, int] | None,
+        apart: bool = False,
     ) -> None:
         super().__init__()
-        self.reversed = reversed_directions
-        self.cells = nn.ModuleList(cell.build(input_width) for _ in reversed_directions)
+        self.reversed, self.apart = reversed_directions, apart
+        own = input_width // len(reversed_directions) if apart else input_width
+        self.cells = nn.ModuleList(cell.build(own) for _ in reversed_directions)
         self.width = cell.width * len(reversed_directions)
         self.causal = not any(reversed_directions)
         first: Cell = self.cells[0]  # type: ignore[assignment]
-        self.bridge = Bridge(*bridge, first.width, first.tensors) if bridge else None
+        self.bridge = Bridge(*bridge, first.widths) if bridge else None
 
     def start(self, batch: int, memory: Memory | None) -> State:
         if self.bridge is not None:
@@ -73,8 +80,9 @@ class Recurrent(Mixer):
     ) -> tuple[Float[Tensor, "batch time out"], State]:
         real = timeline.real_now
         outputs, states = [], []
-        for cell, before, backwards in zip(self.cells, state, self.reversed, strict=True):
-            y, after = cell.run(reverse(x, real) if backwards else x, before, real)  # type: ignore[operator]
+        inputs = x.chunk(len(self.cells), dim=-1) if self.apart else [x] * len(self.cells)
+        for cell, own, before, backwards in zip(self.cells, inputs, state, self.reversed, strict=True):
+            y, after = cell.run(reverse(own, real) if backwards else own, before, real)  # type: ignore[operator]
             outputs.append(reverse(y, real) if backwards else y)
             states.append(after)
         joined = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)

@@ -2,12 +2,14 @@
 
 from typing import Literal
 
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from regard.core import masks
 from regard.core.sequences import Memory, Timeline, Tokens
 from regard.core.spec import Spec
 from regard.parts.embeddings import EmbeddingSpec
+from regard.parts.mixing import LayerMixSpec
 from regard.stacks.stack import StackSpec
 
 
@@ -16,6 +18,8 @@ class EncoderSpec(Spec):
     stack: StackSpec
     sees: Literal["all", "earlier"] = "all"
     """What a position may look at: every other, or only those before it, as a language model does."""
+    mix: LayerMixSpec | None = None
+    """Give a weighted sum of all layers, that of the embedding included; null: the last layer."""
 
     def build(self, vocabulary: int) -> "Encoder":
         return Encoder(self, vocabulary)
@@ -28,7 +32,8 @@ class Encoder(nn.Module):
         super().__init__()
         self.embedding = spec.embedding.build(vocabulary)
         self.stack = spec.stack.build(self.embedding.width, memory_width=None)
-        self.width = self.stack.width
+        self.mix = None if spec.mix is None else spec.mix.build([self.embedding.width, *self.stack.widths])
+        self.width = self.stack.width if self.mix is None else self.mix.width
         self.visibility = masks.causal if spec.sees == "earlier" else None
 
     @property
@@ -37,7 +42,12 @@ class Encoder(nn.Module):
         return self.embedding.longest
 
     def forward(self, tokens: Tokens) -> Memory:
+        layers = self.layers(tokens)
+        return Memory(layers[-1] if self.mix is None else self.mix(layers), tokens.real)
+
+    def layers(self, tokens: Tokens) -> list[Float[Tensor, "batch time _"]]:
+        """What each layer makes of the tokens; the first is the embedding."""
         timeline = Timeline.follow(None, tokens.real, self.visibility)
         x = self.embedding(tokens, timeline.position_now)
-        states, _ = self.stack(x, timeline, self.stack.start(len(tokens.ids), None))
-        return Memory(states, tokens.real)
+        layers, _ = self.stack.each(x, timeline, self.stack.start(len(tokens.ids), None))
+        return [x, *layers]

@@ -1,6 +1,7 @@
 """A decoder on its own: p(w) = Π p(w_t | w_<t). It carries its state from one piece of text to the next."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -11,11 +12,15 @@ from regard.core.state import State
 from regard.models.decoder import DecoderSpec
 from regard.models.encoder import EncoderSpec
 from regard.models.model import ModelSpec
+from regard.parts.pooling import LastSpec, PoolingSpec
 
 _AT_ONCE = 1024
 
 
 class LanguageModelSpec(ModelSpec):
+    reads_as: ClassVar[str] = "decoder"
+    begins: ClassVar[bool] = False
+
     decoder: DecoderSpec
     tied: bool = True
     """One matrix for input and output (Press and Wolf 2017)."""
@@ -26,6 +31,10 @@ class LanguageModelSpec(ModelSpec):
     def reader(self) -> EncoderSpec:
         """Its decoder, which reads what it does not have to write."""
         return EncoderSpec(embedding=self.decoder.embedding, stack=self.decoder.stack, sees="earlier")
+
+    def summary(self) -> PoolingSpec:
+        """At the end of what it saw."""
+        return LastSpec()
 
 
 class LanguageModel(nn.Module):

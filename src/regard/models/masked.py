@@ -10,6 +10,7 @@ from regard.heads.head import HeadSpec, States
 from regard.heads.vocabulary import RephrasingSpec, VocabularySpec
 from regard.models.encoder import EncoderSpec
 from regard.models.model import ModelSpec
+from regard.parts.pooling import FirstSpec, PoolingSpec
 
 FOLLOWS = 2
 """It follows, or it does not."""
@@ -28,6 +29,10 @@ class MaskedModelSpec(ModelSpec):
 
     def reader(self) -> EncoderSpec:
         return self.encoder
+
+    def summary(self) -> PoolingSpec:
+        """At its first mark."""
+        return FirstSpec()
 
 
 class MaskedModel(nn.Module):

@@ -8,6 +8,7 @@ from torch import nn
 from regard.core.errors import UsageError
 from regard.core.spec import Spec
 from regard.models.encoder import EncoderSpec
+from regard.parts.pooling import MaxSpec, PoolingSpec
 
 
 class ModelSpec(Spec):
@@ -22,6 +23,11 @@ class ModelSpec(Spec):
     marks: ClassVar[tuple[int, int, int, int] | None] = None
     """The ids that padding, unknown, begin and end must have; None: the vocabulary says which."""
 
+    reads_as: ClassVar[str] = "encoder"
+    """The name of what reads, in the names of its weights."""
+    begins: ClassVar[bool] = True
+    """Whether the rows it learns from begin with the begin mark."""
+
     def build(self, sizes: Mapping[str, int]) -> nn.Module:
         """``sizes`` of the vocabularies, by the name of the field they belong to."""
         raise NotImplementedError
@@ -29,3 +35,7 @@ class ModelSpec(Spec):
     def reader(self) -> EncoderSpec:
         """What of it reads: where another model may start from."""
         raise UsageError(f"a model of kind {self.kind()!r} has nothing that reads: start from another")
+
+    def summary(self) -> PoolingSpec:
+        """Where its reader says what it has read: everywhere, unless it learned to do so at one place."""
+        return MaxSpec()

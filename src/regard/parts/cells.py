@@ -10,11 +10,10 @@ from typing import ClassVar, Literal
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from regard.core.errors import UsageError
 from regard.core.spec import Spec
 from regard.core.state import State, map_tensors
 from regard.parts.dropout import dropout
@@ -27,9 +26,14 @@ class Cell(nn.Module, ABC):
     tensors: int
     """How many tensors a state has."""
 
+    @property
+    def widths(self) -> list[int]:
+        """Of the tensors of a state."""
+        return [self.width] * self.tensors
+
     def start(self, batch: int) -> tuple[Tensor, ...]:
         like = next(self.parameters())
-        return tuple(like.new_zeros(batch, self.width) for _ in range(self.tensors))
+        return tuple(like.new_zeros(batch, width) for width in self.widths)
 
     @abstractmethod
     def project(
@@ -144,13 +148,51 @@ class LongShortTerm(FusedCell):
     ) -> tuple[Float[Tensor, "batch time width"], State]:
         if not self.training or not self.weight_dropout or not x.shape[1]:
             return super().run(x, state, real)
-        if real is not None and not bool(real.all()):
-            raise UsageError("weight dropout is for text without padding (data.kind=text)")
         of_inputs, of_state, *biases = self.weights
         weights = [of_inputs, dropout(of_state, self.weight_dropout), *biases]
         first = tuple(tensor[None].contiguous() for tensor in state)
-        y, *after = torch.lstm(x, first, weights, True, 1, 0.0, True, False, True)
-        return y, tuple(tensor[0] for tensor in after)
+        if real is None or bool(real.all()):
+            y, *after = torch.lstm(x, first, weights, True, 1, 0.0, True, False, True)
+            return y, tuple(tensor[0] for tensor in after)
+        # As torch's own layer does it: rows packed by time, the longest first, put back in order afterwards.
+        packed = pack_padded_sequence(
+            x, real.sum(1).clamp_min(1).cpu(), batch_first=True, enforce_sorted=False
+        )
+        order, back = packed.sorted_indices, packed.unsorted_indices
+        assert order is not None
+        assert back is not None
+        ordered = tuple(tensor.index_select(1, order) for tensor in first)
+        data, *after = torch.lstm(
+            packed.data, packed.batch_sizes, ordered, weights, True, 1, 0.0, True, False
+        )
+        y, _ = pad_packed_sequence(packed._replace(data=data), batch_first=True, total_length=x.shape[1])
+        began = real.any(1, keepdim=True)
+        final = (tensor[0].index_select(0, back) for tensor in after)
+        return y, tuple(torch.where(began, new, old) for new, old in zip(final, state, strict=True))
+
+
+class Projected(FusedCell):
+    """An LSTM that hands on, and sees again, a narrow projection of what it holds: h = W (o tanh(c)).
+
+    (Sak et al. 2014 eq. 6 to 12, without peepholes.)
+    """
+
+    def __init__(self, input_width: int, width: int, held: int) -> None:
+        super().__init__(nn.LSTM(input_width, held, proj_size=width, batch_first=True), tensors=2)
+        self.width, self.held = width, held
+        with torch.no_grad():
+            self.weights[2][held : 2 * held] = 1.0
+
+    @property
+    def widths(self) -> list[int]:
+        return [self.width, self.held]
+
+    def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Tensor, ...]:
+        (_, of_state, input_bias, state_bias, narrow), (h, c) = self.weights, state
+        gates = projected + input_bias + F.linear(h, of_state, state_bias)
+        i, f, g, o = gates.chunk(4, dim=-1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        return F.linear(o.sigmoid() * c.tanh(), narrow), c
 
 
 class Gated(FusedCell):
@@ -197,6 +239,7 @@ class CellSpec(Spec):
     kinds: ClassVar[dict[str, str]] = {
         "rnn": "regard.parts.cells:ElmanSpec",
         "lstm": "regard.parts.cells:LongShortTermSpec",
+        "projected_lstm": "regard.parts.cells:ProjectedSpec",
         "gru": "regard.parts.cells:GatedSpec",
         "peephole": "regard.parts.cells:PeepholeSpec",
     }
@@ -219,6 +262,22 @@ class LongShortTermSpec(CellSpec):
 
     def build(self, input_width: int) -> Cell:
         return LongShortTerm(input_width, self.width, self.weight_dropout)
+
+
+class ProjectedSpec(CellSpec):
+    """``width`` is that of the projection."""
+
+    held: int = Field(gt=0)
+    """Width of the cell itself."""
+
+    @model_validator(mode="after")
+    def _narrows(self) -> "ProjectedSpec":
+        if self.width >= self.held:
+            raise ValueError(f"width={self.width} must be less than held={self.held}: a projection narrows")
+        return self
+
+    def build(self, input_width: int) -> Cell:
+        return Projected(input_width, self.width, self.held)
 
 
 class GatedSpec(CellSpec):

@@ -28,7 +28,8 @@ class EmbeddingSpec(Spec):
     segments: int = Field(default=0, ge=0)
     """Kinds of segment (BERT's sentence A and B); 0 for none."""
     spelling: SpellingSpec | None = None
-    """Part of each vector is made of the token's letters; null: all of it is the token's own."""
+    """Part of each vector is made of the token's letters, or all of it where that is as wide as the table;
+    null: all of it is the token's own."""
     norm: NormSpec | None = None
     dropout: float = Field(default=0.0, ge=0, lt=1)
     locked: bool = False
@@ -46,12 +47,15 @@ class Embedding(nn.Module):
         self.width, table = spec.width, spec.table or spec.width
         self.factor = math.sqrt(table) if spec.scale else 1.0
         own = table - (spec.spelling.out if spec.spelling is not None else 0)
-        if own <= 0:
+        if own < 0:
             raise UsageError(
-                f"of an embedding {table} wide, {table - own} are spelled: none is left for tokens"
+                f"an embedding {table} wide has no room for {table - own} values that are spelled"
             )
         self.tokens = nn.Embedding(vocabulary, own)
-        nn.init.normal_(self.tokens.weight, std=own**-0.5)
+        if own:
+            nn.init.normal_(self.tokens.weight, std=own**-0.5)
+        else:  # a table without columns: nothing of a token is its own
+            self.tokens.weight.requires_grad_(False)
         self.spelling = spec.spelling.build() if spec.spelling is not None else None
         self.positions = spec.positions.build(table)
         self.longest = self.positions.longest if self.positions is not None else None

@@ -12,7 +12,7 @@ from regard.models.model import ModelSpec
 from regard.objectives.judgement import JudgementSpec
 from regard.parts.cells import LongShortTermSpec
 from regard.parts.embeddings import EmbeddingSpec
-from regard.parts.pooling import FirstSpec, LastSpec, MaxSpec, PoolingSpec
+from regard.parts.pooling import MaxSpec
 from regard.recipes.system import SystemSpec
 from regard.search.ranking import RankingSpec
 from regard.stacks.join import PlainSpec
@@ -27,29 +27,24 @@ from regard.training.schedules import Linear
 
 def classifier(start: ModelSpec | None = None) -> SystemSpec:
     """One text, one class: a bidirectional LSTM whose strongest features count (Conneau et al. 2017)."""
-    return judging(
-        start, LabelSpec(pooling=pooling_for(start), dropout=0.5 if start is None else 0.1), texts=1
-    )
+    return judging(start, summed_up(start), texts=1)
 
 
 def pair_classifier(start: ModelSpec | None = None) -> SystemSpec:
     """Two texts, one class: entailment, paraphrase, the same question asked twice."""
-    return judging(
-        start, LabelSpec(pooling=pooling_for(start), dropout=0.5 if start is None else 0.1), texts=2
-    )
+    return judging(start, summed_up(start), texts=2)
 
 
 def similarity(start: ModelSpec | None = None) -> SystemSpec:
     """Two texts, one number: how alike they are."""
-    head = NumberSpec(pooling=pooling_for(start), dropout=0.1)
+    head = NumberSpec(pooling=MaxSpec() if start is None else start.summary(), dropout=0.1)
     return judging(start, head, texts=2, numbers=True)
 
 
-def pooling_for(start: ModelSpec | None) -> PoolingSpec:
-    """Where a reader says what it has read: everywhere, at its first mark, or at the end of what it saw."""
+def summed_up(start: ModelSpec | None) -> LabelSpec:
     if start is None:
-        return MaxSpec()
-    return LastSpec() if start.reader().sees == "earlier" else FirstSpec()
+        return LabelSpec(pooling=MaxSpec(), dropout=0.5)
+    return LabelSpec(pooling=start.summary(), dropout=0.1)
 
 
 def judging(start: ModelSpec | None, head: HeadSpec, texts: int, numbers: bool = False) -> SystemSpec:
@@ -59,7 +54,7 @@ def judging(start: ModelSpec | None, head: HeadSpec, texts: int, numbers: bool =
             texts=2 if texts == 2 else 1,
             wanted="number" if numbers else "class",
             tokenizer=TokenizerSpec(unit="word", size=20_000, lowercase=True, min_count=1),
-            layout=LayoutSpec(),
+            layout=LayoutSpec(begin=start is None or start.begins),
             batch_tokens=1024,
             longest=256,
         ),

@@ -23,7 +23,9 @@ from regard.training.evaluation import EvaluationSpec
 def tagger(start: ModelSpec | None = None) -> SystemSpec:
     """The first piece of every word bears its tag (Devlin et al. 2019 §5.3)."""
     encoder = recurrent_reader(layers=2) if start is None else start.reader()
-    return tagging(encoder, TagsSpec(dropout=0.1), fresh=start is None)
+    begin = start is None or start.begins
+    system = tagging(encoder, TagsSpec(dropout=0.1), fresh=start is None)
+    return system.override([f"data.layout.begin={'true' if begin else 'false'}"])
 
 
 def bilstm_tagger() -> SystemSpec:

@@ -67,6 +67,18 @@ class PreNorm(Join):
         return self.dropout.add(self.residual(x), y), state
 
 
+class Residual(Join):
+    """x + f(x) (He et al. 2016)."""
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time width"],
+        sublayer: Callable[[Tensor], tuple[Tensor, State]],
+    ) -> tuple[Float[Tensor, "batch time out"], State]:
+        y, state = sublayer(x)
+        return self.dropout.add(self.residual(x), y), state
+
+
 class HalvedVariance(Join):
     """(x + f(x)) · √½ keeps the variance (Gehring et al. 2017 §3.5)."""
 
@@ -85,6 +97,7 @@ class JoinSpec(Spec):
         "post_norm": "regard.stacks.join:PostNormSpec",
         "pre_norm": "regard.stacks.join:PreNormSpec",
         "halved": "regard.stacks.join:HalvedSpec",
+        "residual": "regard.stacks.join:ResidualSpec",
     }
     dropout: float = Field(default=0.0, ge=0, lt=1)
     """Of the sublayer's output."""
@@ -130,3 +143,9 @@ class HalvedSpec(JoinSpec):
     def build(self, width: int, out: int) -> Join:
         _one_width(width, out)
         return HalvedVariance(self.dropout)
+
+
+class ResidualSpec(JoinSpec):
+    def build(self, width: int, out: int) -> Join:
+        _one_width(width, out)
+        return Residual(self.dropout)

@@ -84,16 +84,29 @@ class Stack(nn.Module):
     def start(self, batch: int, memory: Memory | None) -> State:
         return tuple(layer.start(batch, memory) for layer in self.layers)  # type: ignore[operator]
 
+    @property
+    def widths(self) -> list[int]:
+        """Of what each layer gives."""
+        return [layer.width for layer in self.layers]  # type: ignore[misc]
+
     def forward(
         self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
     ) -> tuple[Float[Tensor, "batch time out"], State]:
-        states = []
+        layers, state = self.each(x, timeline, state)
+        return layers[-1], state
+
+    def each(
+        self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
+    ) -> tuple[list[Float[Tensor, "batch time _"]], State]:
+        """What every layer gives, the lowest first; the last one normed."""
+        outputs, states = list[Tensor](), []
         for layer, before in zip(self.layers, state, strict=True):
             x, after = layer(x, timeline, before)
+            outputs.append(x)
             states.append(after)
         if self.final_norm is not None:
-            x = self.final_norm(x)
-        return x, tuple(states)
+            outputs[-1] = self.final_norm(outputs[-1])
+        return outputs, tuple(states)
 
 
 def farthest(reaches: Iterable[int | None]) -> int | None:

@@ -208,10 +208,13 @@ class RunFolder:
             os.close(descriptor)
 
 
-def load_weights(model: nn.Module, from_run: Path) -> weights.Transfer:
-    """Start from another run: take its weights where name and shape fit, and tell the rest."""
+def load_weights(model: nn.Module, from_run: Path, reader: tuple[str, str] = ("", "")) -> weights.Transfer:
+    """Start from another run: take its weights where name and shape fit, and tell the rest.
+
+    ``reader``: the first word of the names of what reads, there and here.
+    """
     run = RunFolder.open(from_run)
-    return weights.load_matching(model, run.read_weights(), from_run / MODEL)
+    return weights.load_matching(model, run.read_weights(), from_run / MODEL, reader)
 
 
 def _claim(path: Path) -> None:

@@ -76,9 +76,15 @@ class Transfer(NamedTuple):
     """Weights of the other run that found no place."""
 
 
-def load_matching(model: nn.Module, stored: Mapping[str, Tensor], where: Path) -> Transfer:
-    """Start from another model's weights: take what has the same name and shape, tell the rest."""
+def load_matching(
+    model: nn.Module, stored: Mapping[str, Tensor], where: Path, reader: tuple[str, str] = ("", "")
+) -> Transfer:
+    """Start from another model's weights: take what has the same name and shape, tell the rest.
+
+    ``reader``: the first word of the names of what reads, there and here.
+    """
     own = named_weights(model)
+    stored = {_name_here(name, own, *reader): tensor for name, tensor in stored.items()}
     taken = [name for name in own if name in stored and _alike(stored[name], own[name])]
     if not taken:
         raise UsageError(
@@ -89,6 +95,14 @@ def load_matching(model: nn.Module, stored: Mapping[str, Tensor], where: Path) -
     return Transfer(
         taken, [name for name in own if name not in taken], [name for name in stored if name not in taken]
     )
+
+
+def _name_here(name: str, own: Mapping[str, Tensor], there: str, here: str) -> str:
+    """What reads goes where this model reads, unless the name means something here as it is."""
+    if name in own or not name.startswith(f"{there}."):
+        return name
+    renamed = f"{here}.{name.removeprefix(f'{there}.')}"
+    return renamed if renamed in own else name
 
 
 def _copy(model: nn.Module, stored: Mapping[str, Tensor], names: list[str]) -> None:
