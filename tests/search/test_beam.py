@@ -13,6 +13,7 @@ from regard.core.errors import RegardError, UsageError
 from regard.search.beam import Beam, BeamSpec
 from regard.search.exhaustive import ExhaustiveSpec
 from regard.search.greedy import GreedySpec
+from regard.search.kept import Kept
 from regard.search.search import SearchSpec
 from regard.search.stopping import EnoughFinishedSpec, NoBetterPossibleSpec, Standing
 from tests.search.chains import Tree, markov
@@ -255,7 +256,9 @@ def test_impossible_requests_name_both_values():
     with pytest.raises(UsageError, match=r"5\^7 = 78125 .*most=100\b"):
         ExhaustiveSpec(most=100).build()(Tree(0, 5).step, Tree(0, 5).start([0]), torch.tensor([1]), END, 7)
     with pytest.raises(UsageError, match="1 different sentence numbers for 2"):
-        GreedySpec().build()(markov(torch.zeros(2, 2)), None, torch.tensor([0, 1]), END, 3, numbers=[4, 4])
+        GreedySpec().build()(
+            markov(torch.zeros(2, 2)), None, torch.tensor([0, 1]), END, 3, keep=Kept(), numbers=[4, 4]
+        )
 
 
 def test_specs_go_to_json_and_back():

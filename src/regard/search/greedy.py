@@ -25,5 +25,9 @@ def most_probable(
 
 
 class GreedySpec(SearchSpec):
+    @property
+    def steady(self) -> bool:
+        return True
+
     def build(self) -> Greedy:
         return Greedy(self.alpha, self.shortest, self.constraints)

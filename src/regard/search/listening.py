@@ -1,4 +1,4 @@
-"""Constraints that look at the text being written: where it must stop, and who hears of every token."""
+"""Constraints that look at the text being written: where it must stop, who hears of it and who has left."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -43,15 +43,41 @@ class StopTexts(Constraint):
 
 
 class Listening(Constraint):
-    """Restricts nothing; ``hear`` is told the last token of the first row as soon as it is chosen."""
+    """Restricts nothing; ``hear(sentence, token)`` is told of every token as soon as it is chosen."""
 
-    def __init__(self, hear: Callable[[int], None]) -> None:
+    def __init__(self, hear: Callable[[int, int], None]) -> None:
         self.hear = hear
 
+    def start(self, first: Int[Tensor, "sentences"]) -> State:
+        return torch.arange(len(first), device=first.device)
+
     def follow(self, history: Int[Tensor, "rows time"], state: State) -> State:
-        if len(history):
-            self.hear(int(history[0, -1]))
+        for sentence, token in zip(state.tolist(), history[:, -1].tolist(), strict=True):
+            self.hear(sentence, token)
         return state
+
+
+class Leaving(Constraint):
+    """Nothing but the end may follow in sentences that nobody waits for any more: they leave the batch."""
+
+    def __init__(self, left: Callable[[int], bool], end: int) -> None:
+        self.left, self.end = left, end
+
+    def start(self, first: Int[Tensor, "sentences"]) -> State:
+        return torch.arange(len(first), device=first.device)
+
+    def restrict(
+        self,
+        log_probs: Float[Tensor, "rows vocabulary"],
+        history: Int[Tensor, "rows time"],
+        state: State,
+    ) -> Float[Tensor, "rows vocabulary"]:
+        left = torch.tensor([self.left(sentence) for sentence in state.tolist()], device=state.device)
+        if not bool(left.any()):
+            return log_probs
+        others = torch.ones_like(log_probs[0], dtype=torch.bool)
+        others[self.end] = False
+        return log_probs.masked_fill(left[:, None] & others, IMPOSSIBLE)
 
 
 def cut_at(text: str, stops: Sequence[str]) -> str:

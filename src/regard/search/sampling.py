@@ -101,5 +101,9 @@ class SamplingSpec(SearchSpec):
     def answers(self) -> int:
         return self.best
 
+    @property
+    def steady(self) -> bool:
+        return self.best == 1
+
     def build(self) -> Sampling:
         return Sampling(self)

@@ -53,6 +53,11 @@ class SearchSpec(Spec):
         """How many are given for each sentence."""
         return 1
 
+    @property
+    def steady(self) -> bool:
+        """Whether a token that was chosen stays: then an answer can be shown while it is written."""
+        return False
+
     def build(self) -> "Searcher":
         raise NotImplementedError
 
@@ -99,7 +104,8 @@ class Searcher(ABC):
 
         ``state`` and ``first`` have one row per sentence. ``longest`` is the number of steps after which a
         hypothesis is cut off; the end token takes one step. ``numbers`` are the sentences' places in the
-        whole input (default: in this batch): samples are drawn by them, and errors and ``keep`` name them.
+        whole input (default: in this batch): samples are drawn by them, and errors and ``keep``, which needs
+        them to differ, name them.
         """
         limits = torch.as_tensor(longest, device=first.device).expand(len(first))
         if len(first) == 0:
@@ -107,8 +113,9 @@ class Searcher(ABC):
         if int(limits.min()) < 1:
             raise UsageError(f"longest: got {int(limits.min())}, but every answer needs at least 1 step")
         numbers = list(range(len(first))) if numbers is None else list(numbers)
-        if len(set(numbers)) != len(first):
-            raise UsageError(f"{len(set(numbers))} different sentence numbers for {len(first)} sentences")
+        apart = len(numbers if keep is None else set(numbers))
+        if apart != len(first):
+            raise UsageError(f"{apart} different sentence numbers for {len(first)} sentences")
         always = [MinLength(self.shortest, end)] if self.shortest else []
         rules = Rules([*always, *self.constraints, *constraints])
         if keep is not None:

@@ -16,12 +16,13 @@ from regard.data.tokenizers import Tokenizer
 from regard.search.constraints import Constraint, ForbiddenWords, ForcedPrefix
 from regard.search.hypotheses import Hypothesis
 from regard.search.kept import Kept
-from regard.search.listening import Listening, StopTexts, cut_at
+from regard.search.listening import StopTexts, cut_at
 from regard.search.search import SearchSpec
 from regard.tasks.answers import END, Answer, Candidate, Scored
 from regard.tasks.blanks import BlanksSpec
 from regard.tasks.judging import Judge
 from regard.tasks.task import NO_WISHES, Asked, Evaluation, Means, Task, TaskSpec, Wishes, Written
+from regard.tasks.unfolding import Hall, Unfolding
 from regard.tasks.windows import Sliding, TextModel
 
 _TOGETHER = 32
@@ -77,17 +78,21 @@ class Continuation(Task):
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
         """How each text goes on, the space between included; an empty one is begun."""
-        texts, wishes, first_line, truncate, keep = asked
+        texts, wishes, first_line, truncate, keep, _, audience = asked
         prompts = [self._prompt(text, line, truncate) for line, text in enumerate(texts, start=first_line)]
         answers = [Answer(text) for text in texts]
         by_length = sorted(range(len(texts)), key=lambda row: len(prompts[row]))
         for begin in range(0, len(texts), _TOGETHER):
             rows = by_length[begin : begin + _TOGETHER]
             kept = Kept() if keep else None
-            numbers = [first_line + row - 1 for row in rows]
-            found = self._search(
-                [prompts[row] for row in rows], self._constraints(wishes, len(rows)), kept, numbers
-            )
+            numbers = [asked.number(row) for row in rows]
+            constraints = self._constraints(wishes, len(rows))
+            if audience is not None:
+                hall = Hall(audience, rows, lambda row: self._unfolding(prompts[row], wishes.stop))
+                constraints += hall.constraints(
+                    self.tokenizer.end, self.search.steady and not self.spec.backwards
+                )
+            found = self._search([prompts[row] for row in rows], constraints, kept, numbers)
             for row, number, hypotheses in zip(rows, numbers, found, strict=True):
                 answers[row] = Answer(
                     texts[row],
@@ -102,41 +107,17 @@ class Continuation(Task):
 
     def pieces_of(self, prompt: str, wishes: Wishes = NO_WISHES) -> Iterator[str]:
         """The continuation of one prompt, bit by bit, as it is written."""
-        if self.search.kind() == "beam":
+        if not self.search.steady:
             raise UsageError("a beam knows its answer only at the end: stream with --greedy or --sample")
         if self.spec.backwards:
             raise UsageError("a model that writes backwards has nothing to show before the end")
-        before = self._prompt(prompt, 1, truncate=True)
-        said, written = "", list[int]()
-        for token in self._tokens_of(prompt, wishes):
-            written.append(token)
-            text = self._after(before, written)
-            # Half a character, or what may become a stop, waits for the next token.
-            whole = cut_at(text, wishes.stop)
-            waits = max((_overlap(whole, stop) for stop in wishes.stop), default=0)
-            ready = whole[: len(whole) - waits].rstrip("\ufffd")
-            if ready.startswith(said) and len(ready) > len(said):
-                yield ready[len(said) :]
-                said = ready
-        whole = cut_at(self._after(before, written), wishes.stop)
-        if whole.startswith(said) and len(whole) > len(said):
-            yield whole[len(said) :]
-
-    def _tokens_of(self, prompt: str, wishes: Wishes) -> Iterator[int]:
-        """A search runs in a thread of its own; its tokens come out here as they are chosen."""
-        heard: queue.Queue[int | BaseException | None] = queue.Queue()
-        enough = threading.Event()
-
-        def hear(token: int) -> None:
-            if enough.is_set():
-                raise _EnoughError
-            heard.put(token)
+        heard: queue.Queue[str | BaseException | None] = queue.Queue()
+        listener = _Listener(heard)
 
         def work() -> None:
             try:
-                with torch.inference_mode():
-                    constraints = [*self._constraints(wishes, 1), Listening(hear)]
-                    self._search([self._prompt(prompt, 1, truncate=True)], constraints, None, [0])
+                (answer,) = self.answer(Asked([prompt], wishes, truncate=True, audience=listener))
+                heard.put(answer.text[listener.said :])
                 heard.put(None)
             except BaseException as error:  # belongs to whoever listens
                 heard.put(error)
@@ -147,11 +128,14 @@ class Continuation(Task):
             while (item := heard.get()) is not None:
                 if isinstance(item, BaseException):
                     raise item
-                if item != self.tokenizer.end:
+                if item:
                     yield item
         finally:
-            enough.set()
+            listener.gone = True
             thread.join()
+
+    def _unfolding(self, prompt: Sequence[int], stops: Sequence[str]) -> Unfolding:
+        return Unfolding(lambda ids: self._after(prompt, ids), stops)
 
     def _search(
         self,
@@ -221,7 +205,7 @@ class Continuation(Task):
         elif hypothesis.finished:
             pieces = [*pieces, END]
         finished = hypothesis.finished or whole != text
-        return Candidate(whole, pieces, own, sum(own), hypothesis.score, finished)
+        return Candidate(whole, pieces, own, sum(own, 0.0), hypothesis.score, finished)
 
     # Judging
 
@@ -302,13 +286,18 @@ class Continuation(Task):
         return ids[::-1] if self.spec.backwards else ids
 
 
-class _EnoughError(Exception):
-    """Nobody listens any more."""
+class _Listener:
+    """A single one, in another thread."""
 
+    def __init__(self, heard: "queue.Queue[str | BaseException | None]") -> None:
+        self.heard, self.said, self.gone = heard, 0, False
 
-def _overlap(text: str, stop: str) -> int:
-    """How much of the end of ``text`` may be the beginning of ``stop``."""
-    return next((n for n in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:n])), 0)
+    def hear(self, place: int, piece: str) -> None:
+        self.said += len(piece)
+        self.heard.put(piece)
+
+    def left(self, place: int) -> bool:
+        return self.gone
 
 
 def _exp(value: float) -> float:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import nn
@@ -36,6 +36,17 @@ class Wishes:
 NO_WISHES = Wishes()
 
 
+@runtime_checkable
+class Audience(Protocol):
+    """Those who wait while answers are written; texts are known by their place in what was asked."""
+
+    def hear(self, place: int, piece: str) -> None:
+        """Some more of an answer. What comes piece by piece may begin late, or never, but keeps its order."""
+
+    def left(self, place: int) -> bool:
+        """Nobody waits for this one any more: its answer may end anywhere."""
+
+
 class Asked(NamedTuple):
     """What a person wants answered, and how."""
 
@@ -47,6 +58,12 @@ class Asked(NamedTuple):
     """Cut what is too long instead of refusing it."""
     keep: bool = False
     """Keep the whole search."""
+    numbers: Sequence[int] | None = None
+    """By which samples are drawn; where the texts stand in the whole input, counted from 0, by default."""
+    audience: Audience | None = None
+
+    def number(self, place: int) -> int:
+        return self.first_line + place - 1 if self.numbers is None else self.numbers[place]
 
 
 class Means(NamedTuple):

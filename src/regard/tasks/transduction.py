@@ -25,7 +25,8 @@ from regard.search.required import RequiredWords
 from regard.search.search import SearchSpec
 from regard.tasks.answers import END, Answer, Candidate, Scored
 from regard.tasks.metrics import metric_named
-from regard.tasks.task import Asked, Evaluation, Means, Task, TaskSpec, Wishes, Written
+from regard.tasks.task import Asked, Audience, Evaluation, Means, Task, TaskSpec, Wishes, Written
+from regard.tasks.unfolding import Hall, Unfolding
 
 
 @runtime_checkable
@@ -65,7 +66,7 @@ class Transduction(Task):
 
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
-        texts, wishes, first_line, truncate, keep = asked
+        texts, wishes, first_line, truncate, keep, _, audience = asked
         encoded = self._encode_sources(texts, first_line, truncate)
         answers = [Answer(text) for text in texts]
         searcher = self.search.build()
@@ -75,7 +76,7 @@ class Transduction(Task):
             longest = self.search.longest(source.real.sum(1))
             if self.model.longest_target is not None:
                 longest = longest.clamp_max(self.model.longest_target)
-            numbers = [first_line + int(row) - 1 for row in rows]
+            numbers = [asked.number(row) for row in rows]
             kept = Kept() if keep else None
             found = searcher(
                 self.model.step,
@@ -83,7 +84,7 @@ class Transduction(Task):
                 first,
                 self.target_tokenizer.end,
                 longest,
-                self._constraints(wishes, len(rows)),
+                [*self._constraints(wishes, len(rows)), *self._heard(audience, rows)],
                 kept,
                 numbers,
             )
@@ -178,6 +179,12 @@ class Transduction(Task):
             required = [self.target_tokenizer.spellings(word) for word in wishes.require]
             constraints.append(RequiredWords([required] * sentences, self.target_tokenizer.end))
         return constraints
+
+    def _heard(self, audience: Audience | None, rows: Sequence[int]) -> list[Constraint]:
+        if audience is None:
+            return []
+        hall = Hall(audience, rows, lambda _: Unfolding(self.target_tokenizer.decode))
+        return hall.constraints(self.target_tokenizer.end, self.search.steady)
 
     def _candidate(self, hypothesis: Hypothesis) -> Candidate:
         pieces = self.target_tokenizer.pieces(hypothesis.tokens)
