@@ -144,6 +144,10 @@ def run(
     ] = None,
     require: Annotated[list[str] | None, typer.Option(help="A word every answer must contain.")] = None,
     truncate: Annotated[bool, typer.Option("--truncate", help="Cut inputs that are too long.")] = False,
+    columns: Annotated[
+        bool,
+        typer.Option("--columns", help="A tagger: the file is a word a line; its lines get one column more."),
+    ] = False,
     search_tree: Annotated[bool, typer.Option("--tree", help="Show the whole search.")] = False,
     others: With = None,
     weights: Weights = None,
@@ -170,7 +174,16 @@ def run(
     search = chosen_search(loaded, beam, greedy, sample, best, [*kept, *(settings or [])], drawing, tokens)
     wishes = Wishes(prefix, tuple(forbid or ()), tuple(require or ()), tuple(stop or ()))
     interactive = str(file) == "-" and sys.stdin.isatty()
-    lines = asked() if interactive else (line.text for line in read_lines(file))
+    if columns:
+        from regard.apps.columns import blocks_of, with_tags
+
+        if not as_json:
+            for tagged in with_tags(loaded, blocks_of(loaded, file)):
+                print("\n".join(tagged), flush=True)
+            return
+        lines: Iterable[str] = (block.text for block in blocks_of(loaded, file) if block.text)
+    else:
+        lines = asked() if interactive else (line.text for line in read_lines(file))
     if stream or (interactive and not as_json and not search_tree):
         if as_json or search_tree or (best or 1) > 1:
             raise UsageError("--stream shows one answer as it comes: not with --json, --tree or --best")

@@ -5,7 +5,7 @@ its words and its tags in two columns between tabs; or JSON objects with "words"
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ KEYS: dict[str, tuple[str, ...]] = {"words": ("words", "tokens"), "tags": ("tags
 _DOCUMENT = "-DOCSTART-"
 # Not every white space: some corpora have no-break spaces inside their words.
 _BLANKS = re.compile(r"[ \t]+")
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _NO_WORD = re.compile(r"#|\d+[-.]\d+\t")
 
 
@@ -74,6 +75,16 @@ def read_tagged(
         yield sentence
     if not read:
         raise DataError("there is no sentence in the file", file=name)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a line."""
+    return [word for word in _BLANKS.split(text) if word]
+
+
+def as_one_word(word: str) -> str:
+    """A blank inside a word must not part it."""
+    return _BLANKS.sub(_NO_BREAK, word)
 
 
 def _from_columns(
@@ -136,6 +147,43 @@ def _as_many(sentence: TaggedSentence, name: str) -> TaggedSentence:
     return sentence
 
 
+class ColumnBlock(NamedTuple):
+    """A sentence as it stood in a column file: every line of it, and which of them are words."""
+
+    lines: tuple[str, ...]
+    words: tuple[str | None, ...]
+    """None for a line that holds no word: a comment, the mark of a document, an empty line."""
+    between: str
+
+    @property
+    def text(self) -> str:
+        return " ".join(word for word in self.words if word is not None)
+
+    def with_column(self, values: Sequence[str]) -> list[str]:
+        """Its lines, those of words with one value more."""
+        given = iter(values)
+        return [
+            line if word is None else f"{line}{self.between}{next(given)}"
+            for line, word in zip(self.lines, self.words, strict=True)
+        ]
+
+
+def read_column_blocks(path: str | Path, columns: ColumnSpec) -> Iterator[ColumnBlock]:
+    """The sentences of a column file whose words are to be tagged; nothing in it is lost."""
+    table = _Table(ColumnSpec(word=columns.word, tag=columns.word), shown(path))
+    lines, words = list[str](), list[str | None]()
+    for line in read_lines(path):
+        empty = line.text.startswith(_DOCUMENT) or not line.text.strip()
+        no_word = empty or (columns.conll_u and _NO_WORD.match(line.text) is not None)
+        lines.append(line.text)
+        words.append(None if no_word else table.word(line))
+        if empty:
+            yield ColumnBlock(tuple(lines), tuple(words), table.mark)
+            lines, words = [], []
+    if lines:
+        yield ColumnBlock(tuple(lines), tuple(words), table.mark)
+
+
 class _Table:
     """Lines of cells; the first one says what is between them and how many there are."""
 
@@ -145,6 +193,11 @@ class _Table:
         self._between = "tabs" if columns.one_a_line else ""
         self._width = 0
 
+    @property
+    def mark(self) -> str:
+        """What is put between cells."""
+        return "\t" if self._between == "tabs" else " "
+
     def word_and_tag(self, line: Line) -> tuple[str, str]:
         word, tag = self.two_texts(line)
         if not word or not tag:
@@ -153,6 +206,12 @@ class _Table:
             said = f"the tag {tag!r:.40} has blanks in it; if a line is a whole sentence, set one_a_line"
             raise self._complaint(said, line)
         return word, tag
+
+    def word(self, line: Line) -> str:
+        word, _ = self.two_texts(line)
+        if not word:
+            raise self._complaint("the word is empty", line)
+        return as_one_word(word)
 
     def two_texts(self, line: Line) -> tuple[str, str]:
         """What is in the columns of the word and of the tag."""

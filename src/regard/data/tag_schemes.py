@@ -116,10 +116,22 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme | None:
                 unmarked = right
             elif tag.inside:
                 marked[right[0], before.inside and before.type == tag.type] = right
-    if unmarked and marked:
-        other = next(iter(marked.values()))
-        raise DataError(f"{other!r} marks a span, but {unmarked!r} is of no tag scheme")
+    # A bare letter may be a class of words as well: of tags beside others that are, it is one.
+    typed = next((tag for tag in marked.values() if "-" in tag), None)
+    if unmarked and typed is not None:
+        raise DataError(f"{typed!r} marks a span, but {unmarked!r} is of no tag scheme")
     return None if unmarked else _by_marks(marked)
+
+
+def scheme_of_names(names: Iterable[str]) -> Scheme | None:
+    """As ``scheme_of``, of tags whose order is not known: None also where B and I alone leave it open."""
+    scheme = scheme_of([[name] for name in names])
+    return None if scheme in ("bio", "iob1") else scheme
+
+
+def mark_spans(tags: Iterable[str]) -> bool:
+    """Whether all of these tags can be read as marking spans."""
+    return all(_parse(tag) is not None for tag in tags)
 
 
 def _by_marks(marked: dict[tuple[str, bool], str]) -> Scheme:

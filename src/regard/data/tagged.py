@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from regard.core.errors import DataError
-from regard.data.column_files import ColumnSpec, TaggedSentence, read_tagged
+from regard.data.column_files import ColumnSpec, TaggedSentence, as_one_word, read_tagged, words_of
 from regard.data.data import DataSpec
 from regard.data.examples import Example, Examples, PreparedExamples, report_of
 from regard.data.holding_out import held_out
@@ -74,7 +74,7 @@ class TaggedSpec(DataSpec):
         else:
             judged = self.sentences(valid)
         fingerprint = fingerprint_of(rows, judged)
-        lexicon = self._lexicon(rows, known)
+        lexicon = self._lexicon(rows, judged, known)
         encoded, kept_back = (self._encoded(some, lexicon) for some in (rows, judged))
         seconds = time.perf_counter() - started
         report = report_of(name_of(train), lexicon, encoded, kept_back, self.longest, 0, seconds)
@@ -95,7 +95,7 @@ class TaggedSpec(DataSpec):
     def sentences(self, given: GivenTags) -> list[TaggedSentence]:
         """Their tags in the scheme that is learned."""
         rows = list(_sentences(given, self.columns))
-        if self.scheme is None or scheme_of([row.tags for row in rows]) is None:
+        if self.scheme is None or _scheme_of(rows, name_of(given)) is None:
             return rows
         return [row._replace(tags=tuple(convert(row.tags, self.scheme))) for row in rows]
 
@@ -133,10 +133,13 @@ class TaggedSpec(DataSpec):
             spelled_as[place] = word
         return reading._replace(words=tuple(spelled_as))
 
-    def _lexicon(self, rows: list[TaggedSentence], known: Lexicon | None) -> Lexicon:
+    def _lexicon(
+        self, rows: list[TaggedSentence], judged: list[TaggedSentence], known: Lexicon | None
+    ) -> Lexicon:
         labels = {} if known is None else known.labels
         if not labels:
-            labels = {"label": Labels.learn(tag for row in rows for tag in row.tags)}
+            # A tag so rare that only validation data have it is no reason not to train.
+            labels = {"label": Labels.learn(tag for row in (*rows, *judged) for tag in row.tags)}
         if known is not None:
             return Lexicon({"text": known["text"]}, labels)
         return Lexicon(
@@ -158,16 +161,32 @@ def _sentences(given: GivenTags, columns: ColumnSpec) -> Iterator[TaggedSentence
         given = (given,)
     for line, row in enumerate(given, start=1):
         if isinstance(row, str | Path):
-            yield from read_tagged(row, columns)
+            for sentence in read_tagged(row, columns):
+                yield sentence._replace(words=tuple(map(as_one_word, sentence.words)))
         elif isinstance(row, TaggedSentence):
             yield row
         else:
-            words, tags = (tuple(text.split()) for text in row)
+            words, tags = (tuple(words_of(text)) for text in row)
             if len(words) != len(tags):
                 raise DataError(
                     f"{len(words)} words, but {len(tags)} tags", file="given sentences", line=line
                 )
             yield TaggedSentence(words, tags, line)
+
+
+def _scheme_of(rows: Sequence[TaggedSentence], name: str) -> Scheme | None:
+    """That of all; where one is broken, it is named with its place."""
+    try:
+        return scheme_of([row.tags for row in rows])
+    except DataError as error:
+        seen = list[Sequence[str]]()
+        for row in rows:
+            seen.append(row.tags)
+            try:
+                scheme_of(seen)
+            except DataError:
+                raise DataError(str(error), file=name, line=row.line, field="tags") from None
+        raise
 
 
 def name_of(given: GivenTags) -> str:

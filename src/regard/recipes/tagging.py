@@ -54,7 +54,9 @@ def deep_tagger() -> SystemSpec:
 
 def tagging(encoder: EncoderSpec, head: TagsSpec, fresh: bool) -> SystemSpec:
     return SystemSpec(
-        data=TaggedSpec(tokenizer=TokenizerSpec(unit="blank", size=30_000), batch_tokens=1024, longest=256),
+        data=TaggedSpec(
+            scheme="bio", tokenizer=TokenizerSpec(unit="blank", size=30_000), batch_tokens=1024, longest=256
+        ),
         model=LabellerSpec(encoder=encoder, head=head),
         objective=JudgementSpec(),
         training=learning(fresh=fresh, watch="f1", minutes=20.0),

@@ -24,6 +24,8 @@ class Candidate:
     """What the search ranked by: log_prob / length^alpha."""
     finished: bool
     """False when the greatest length cut it off, or a required word could not be placed."""
+    facts: dict[str, Plain] = field(default_factory=dict)
+    """What else a program may want to know of it, by name."""
 
     def to_dict(self) -> dict[str, Plain]:
         return {
@@ -33,6 +35,7 @@ class Candidate:
             "finished": self.finished,
             "pieces": list[Plain](self.pieces),
             "token_log_probs": list[Plain](self.token_log_probs),
+            **self.facts,
         }
 
 

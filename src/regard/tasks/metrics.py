@@ -114,6 +114,7 @@ METRICS: Mapping[str, Metric] = {
 _OTHERS = {
     **dict.fromkeys(("loss", "perplexity", "mse"), False),
     **dict.fromkeys(("pearson", "spearman", "f1", "macro_f1", "matthews", "exact_match"), True),
+    **dict.fromkeys(("precision", "recall", "binary_f1", "proportional_f1"), True),
 }
 """Scores that are not of texts, and whether more of them is better."""
 

@@ -1,26 +1,33 @@
 """A tag for every word of a line; words have blanks between them."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Places, Tokens
+from regard.core.spec import Plain
+from regard.data.column_files import words_of
 from regard.data.examples import tokens_of
 from regard.data.labels import Labels
 from regard.data.layouts import Reading
-from regard.data.tag_schemes import allowed_moves, scheme_of, spans_of
+from regard.data.tag_schemes import allowed_moves, mark_spans, scheme_of_names, spans_of
 from regard.data.tagged import TaggedSpec
 from regard.data.tokenizers import Tokenizer
 from regard.heads.tags import Tagger
 from regard.tasks.answers import Answer, Candidate, Scored
+from regard.tasks.span_scores import tag_scores
 from regard.tasks.task import Asked, Evaluation, Means, Task, TaskSpec, Written, windows
+
+_SHOWN = 5
+"""Tags of a word whose probabilities are told."""
 
 
 @runtime_checkable
@@ -60,49 +67,79 @@ class Tagging(Task):
 
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
-        sentences = [text.split() for text in asked.texts]
-        answers = []
-        for text, words, found in zip(asked.texts, sentences, self._tagged(sentences), strict=True):
-            tags = [self.labels.names[number] for number, _ in found]
-            sure = [math.log(max(probability, 1e-30)) for _, probability in found]
-            candidate = Candidate(" ".join(tags), tags, sure, sum(sure), sum(sure), finished=True)
-            answers.append(Answer(text, words, [candidate] if words else []))
-        return answers
+        sentences = [words_of(text) for text in asked.texts]
+        return [
+            Answer(text, words, [self._candidate(words, *found)] if words else [])
+            for text, words, found in zip(asked.texts, sentences, self._judged(sentences), strict=True)
+        ]
+
+    def _candidate(
+        self, words: list[str], numbers: list[int], rows: Float[Tensor, "words labels"]
+    ) -> Candidate:
+        tags = [self.labels.names[number] for number in numbers]
+        sure = _log(rows.gather(-1, torch.tensor(numbers)[:, None])[:, 0]).tolist()
+        facts: dict[str, Plain] = {"words": self._facts(words, tags, rows)}
+        if mark_spans(self.labels.names):
+            facts["spans"] = [
+                {**span._asdict(), "text": " ".join(words[span.begin : span.end])} for span in spans_of(tags)
+            ]
+        return Candidate(" ".join(tags), tags, sure, sum(sure), sum(sure), finished=True, facts=facts)
+
+    def _facts(self, words: list[str], tags: list[str], rows: Float[Tensor, "words labels"]) -> list[Plain]:
+        """Each word with its tag, and how probable the likeliest tags are, best first."""
+        values, numbers = rows.topk(min(_SHOWN, self.labels.size))
+        return [
+            {
+                "word": word,
+                "tag": tag,
+                "probabilities": {
+                    self.labels.names[number]: round(value, 6)
+                    for number, value in zip(own, likely, strict=True)
+                },
+            }
+            for word, tag, own, likely in zip(words, tags, numbers.tolist(), values.tolist(), strict=True)
+        ]
 
     @torch.inference_mode()
     def score(
         self, records: Sequence[tuple[str, ...]], first_line: int = 1, truncate: bool = False
     ) -> list[Scored]:
         """log p of every given tag, whatever the others are."""
-        sentences, scored = [record[0].split() for record in records], []
-        for line, (record, words) in enumerate(zip(records, sentences, strict=True), start=first_line):
-            tags = record[1].split()
+        sentences = [words_of(record[0]) for record in records]
+        scored = []
+        for line, (record, words, (_, rows)) in enumerate(
+            zip(records, sentences, self._judged(sentences), strict=True), start=first_line
+        ):
+            tags = words_of(record[1])
             if len(tags) != len(words):
                 raise DataError(f"{len(words)} words, but {len(tags)} tags", line=line)
-            numbers = [self.labels.number(tag, line=line) for tag in tags]
-            rows = torch.cat([found for _, found in self._judged([words])[0]]) if words else torch.zeros(0, 1)
-            values = rows.gather(-1, torch.tensor(numbers)[:, None])[:, 0].clamp_min(1e-30).log()
+            numbers = torch.tensor([self.labels.number(tag, line=line) for tag in tags], dtype=torch.long)
+            values = _log(rows.gather(-1, numbers[:, None])[:, 0])
             scored.append(Scored(record[0], record[1], tags, values.tolist()))
         return scored
 
     @torch.inference_mode()
     def evaluate(self, records: Sequence[tuple[str, ...]], metric: str | None = None) -> Evaluation:
-        """F1 of spans where tags mark spans, and the share of words tagged right."""
-        answers = [answer.text.split() for answer in self.answer(Asked([record[0] for record in records]))]
-        wanted = [record[1].split() for record in records]
-        if (metric or "f1") not in ("f1", "accuracy"):
-            raise UsageError(f"--metric {metric}: tags are judged by f1 and accuracy")
-        scores = _scores(answers, wanted)
-        first = metric or next(iter(scores))
+        """F1 of spans where tags mark spans, exact and by overlap; the share of words tagged right."""
+        sentences = [words_of(record[0]) for record in records]
+        answers = [[self.labels.names[number] for number in found] for found, _ in self._judged(sentences)]
+        wanted = [words_of(record[1]) for record in records]
+        for line, (found, tags) in enumerate(zip(answers, wanted, strict=True), start=1):
+            if len(found) != len(tags):
+                raise DataError(f"{len(found)} words, but {len(tags)} tags", line=line)
+        scores = tag_scores(answers, wanted)
+        first = next(iter(scores)) if metric in (None, "f1") else metric
+        if first not in scores:
+            raise UsageError(f"--metric {metric}: these tags are judged by {', '.join(scores)}")
         scores = {first: scores[first]} | scores
         words = sum(map(len, wanted))
         return Evaluation(scores, f"spans|scheme:any|words:{words}|micro|conlleval", len(records))
 
     @torch.inference_mode()
     def written(self, source: str, target: str | None = None) -> Written:
-        (reading, *_), *_ = self.data.readings(self.tokenizer, [source.split()])
+        (reading, *_), *_ = self.data.readings(self.tokenizer, [words_of(source)])
         (answer,) = self.answer(Asked([source]))
-        tags = (answer.text if target is None else target).split()
+        tags = words_of(answer.text if target is None else target)
         log_probs = tuple(self.score([(source, " ".join(tags))])[0].token_log_probs)
         return Written(
             lambda: self._judge([reading]), self.tokenizer.pieces(reading.ids), [], tags, log_probs=log_probs
@@ -111,60 +148,51 @@ class Tagging(Task):
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.tokenizer.pieces(ids)
 
-    def _tagged(self, sentences: Sequence[Sequence[str]]) -> list[list[tuple[int, float]]]:
-        """Of every word its tag's number, and how probable it is."""
-        return [
-            [
-                (number, float(row[number]))
-                for numbers, rows in parts
-                for number, row in zip(numbers, rows, strict=True)
-            ]
-            for parts in self._judged(sentences)
-        ]
-
     def _judged(
         self, sentences: Sequence[Sequence[str]]
-    ) -> list[list[tuple[list[int], Float[Tensor, "words labels"]]]]:
-        """For every sentence, row by row: the best tags, and the probabilities of all."""
-        readings = self.data.readings(self.tokenizer, [words for words in sentences if words])
-        flat = [reading for parts in readings for reading in parts]
-        order = sorted(range(len(flat)), key=lambda number: len(flat[number].ids))
-        found = dict[int, tuple[list[int], Tensor]]()
+    ) -> list[tuple[list[int], Float[Tensor, "words labels"]]]:
+        """For every sentence the best tags, and the probabilities of all.
+
+        A sentence that was read in several rows is tagged as one: what may follow what holds across them.
+        """
+        scores = self._scores(sentences)
+        order = sorted((n for n, row in enumerate(scores) if len(row)), key=lambda n: len(scores[n]))
+        found = {n: (list[int](), row) for n, row in enumerate(scores) if not len(row)}
         for numbers in windows(order, self.spec.rows):
-            scores, places = self._judge([flat[number] for number in numbers])
-            best = self.model.head.best(scores, places, self._allowed)
-            rows = self.model.head.probabilities(scores, places).float().cpu()
+            some = pad_sequence([scores[number] for number in numbers], batch_first=True)
+            places = Places.pad([range(len(scores[number])) for number in numbers])
+            best = self.model.head.best(some, places, self._allowed)
+            rows = self.model.head.probabilities(some, places).float()
             for number, tags, row in zip(numbers, best, rows, strict=True):
                 found[number] = tags, row[: len(tags)]
-        counted, lengths = iter(range(len(flat))), iter(map(len, readings))
-        return [[found[next(counted)] for _ in range(next(lengths))] if words else [] for words in sentences]
+        return [found[number] for number in range(len(sentences))]
+
+    def _scores(self, sentences: Sequence[Sequence[str]]) -> list[Float[Tensor, "words labels"]]:
+        """Of every tag at every word, read together with rows of like length."""
+        readings = self.data.readings(self.tokenizer, sentences)
+        flat = [reading for parts in readings for reading in parts]
+        order = sorted(range(len(flat)), key=lambda number: len(flat[number].ids))
+        found = dict[int, Tensor]()
+        for numbers in windows(order, self.spec.rows):
+            scores, places = self._judge([flat[number] for number in numbers])
+            for number, row, real in zip(numbers, scores.cpu(), places.real.cpu(), strict=True):
+                found[number] = row[real]
+        counted = iter(range(len(flat)))
+        return [torch.cat([found[next(counted)] for _ in parts]) for parts in readings]
 
     def _judge(self, readings: Sequence[Reading]) -> tuple[Tensor, Places]:
         tokens = tokens_of(readings, self.tokenizer.pad).to(self.device)
         places = Places.pad([reading.places for reading in readings]).to(self.device)
         return self.model.judge(tokens, places).float(), places
 
-    @property
+    @cached_property
     def _allowed(self) -> Tensor | None:
-        if not self.spec.lawful:
+        """Which tag may follow which, as far as that is known for certain."""
+        if not self.spec.lawful or not mark_spans(self.labels.names):
             return None
-        scheme = self.data.scheme or scheme_of([[name] for name in self.labels.names])
-        return None if scheme in (None, "iob1") else allowed_moves(self.labels.names, scheme).to(self.device)
+        scheme = self.data.scheme or scheme_of_names(self.labels.names)
+        return None if scheme in (None, "io", "iob1") else allowed_moves(self.labels.names, scheme)
 
 
-def _scores(found: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> dict[str, float]:
-    """F1 of spans (as conlleval counts, 0 to 100) where tags mark any; the share of words tagged right."""
-    words = sum(map(len, wanted))
-    right = sum(
-        a == b for ours, theirs in zip(found, wanted, strict=True) for a, b in zip(ours, theirs, strict=True)
-    )
-    accuracy = {"accuracy": right / max(words, 1)}
-    if scheme_of(wanted) is None:
-        return accuracy
-    ours, theirs = (
-        {(row, *span) for row, tags in enumerate(side) for span in spans_of(tags)} for side in (found, wanted)
-    )
-    both = len(ours & theirs)
-    precision, recall = both / max(len(ours), 1), both / max(len(theirs), 1)
-    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
-    return {"f1": 100 * f1, "precision": 100 * precision, "recall": 100 * recall} | accuracy
+def _log(probabilities: Float[Tensor, "words"]) -> Float[Tensor, "words"]:
+    return probabilities.clamp_min(1e-30).log()
