@@ -8,6 +8,7 @@ from regard.core.errors import UsageError
 from regard.data.hiding import HidingSpec
 from regard.data.passages import PassageBatch, PassagesSpec, PreparedPassages, begins_word
 from regard.data.randomness import keyed
+from regard.data.relations import FollowingSpec, OrderSpec, RelationSpec
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
 
 TEXT = [" ".join(f"{chr(97 + n % 7)}{chr(97 + n % 5)}{chr(97 + n % 3)}" for n in range(2000))]
@@ -76,25 +77,92 @@ def test_rows_have_marks_and_places_tell_what_was_there() -> None:
             assert row[1:-1].tolist() == stream[start : start + 22].tolist()
 
 
-def test_half_of_the_second_passages_follow() -> None:
-    data = prepared(pairs=True)
-    stream, end, labels = data._text.stream, data.lexicon["text"].end, []
-    for number in range(3):
+DOCUMENTS = [
+    " ".join(f"{name}{n % 10}" for n in range(40 + 7 * number)) for number, name in enumerate("abcdefg")
+]
+
+
+def paired(relation: RelationSpec, texts: list[str] = DOCUMENTS, **fields: object) -> PreparedPassages:
+    spec = PassagesSpec(
+        tokenizer=TokenizerSpec(unit="blank", size=200, hides=True),
+        window=19,
+        rows=8,
+        relation=relation,
+        **fields,
+    )
+    return spec.prepare(texts, texts[:1], 3, None, None)
+
+
+def rows_of(data: PreparedPassages, epochs: int) -> list[tuple[list[str], list[str], int]]:
+    """The two passages of every row, as words and with nothing hidden, and the label."""
+    tokenizer, found = data.lexicon["text"], []
+    for number in range(epochs):
         for batch in data.epoch(number):
-            assert batch.follows is not None
-            assert batch.tokens.segments is not None
-            ids = batch.tokens.ids.clone().scatter_(1, batch.places.at, batch.wanted)
-            for row, segments, start, follows in zip(
-                ids, batch.tokens.segments, batch.rows, batch.follows[:, 0], strict=True
-            ):
-                first = int((segments == 0).sum()) - 2
-                assert int(row[first + 1]) == end
-                assert row[1 : first + 1].tolist() == stream[start : start + first].tolist()
-                second = stream[start + first : start + 21].tolist()
-                if follows:
-                    assert row[first + 2 : -1].tolist() == second
-                labels.append(int(follows))
-    assert 0.4 < np.mean(labels) < 0.6
+            segments, follows = batch.tokens.segments, batch.follows
+            assert segments is not None
+            assert follows is not None
+            for row in range(len(batch.rows)):
+                at = batch.places.at[row][batch.places.real[row]]
+                ids = batch.tokens.ids[row].clone()
+                ids[at] = batch.wanted[row][batch.places.real[row]]
+                real = batch.tokens.real[row]
+                first, second = (ids[real & (segments[row] == side)].tolist() for side in (0, 1))
+                assert first[0] == tokenizer.begin
+                assert first[-1] == second[-1] == tokenizer.end
+                assert tokenizer.end not in (*first[1:-1], *second[:-1])
+                assert not segments[row][~real].any()
+                words = (tokenizer.pieces(ids) for ids in (first[1:-1], second[:-1]))
+                found.append((*words, int(follows[row, 0])))
+    return found
+
+
+def goes_on(one: list[str], other: list[str]) -> bool:
+    """Whether the other begins, in the same document, where the one ends; words count 0 to 9."""
+    return one[-1][0] == other[0][0] and (int(one[-1][1]) + 1) % 10 == int(other[0][1])
+
+
+def test_half_of_the_second_passages_follow_and_the_others_are_of_other_documents() -> None:
+    rows = rows_of(paired(FollowingSpec()), 20)
+    assert 0.45 < np.mean([label for *_, label in rows]) < 0.55
+    for first, second, label in rows:
+        assert len({word[0] for word in first}) == len({word[0] for word in second}) == 1
+        assert goes_on(first, second) if label else first[0][0] != second[0][0]
+        assert len(first) + len(second) <= 16
+    elsewhere = {(first[0][0], second[0][0]) for first, second, label in rows if not label}
+    assert len(elsewhere) == len(DOCUMENTS) * (len(DOCUMENTS) - 1)
+
+
+def test_of_a_single_document_the_second_passage_is_from_another_place() -> None:
+    text = [" ".join(f"w{n}" for n in range(120))]
+    for first, second, label in rows_of(paired(FollowingSpec(), text), 10):
+        begins, ends = int(second[0][1:]), int(first[-1][1:])
+        assert (begins == ends + 1) == bool(label)
+        assert not set(first) & set(second)
+
+
+def test_the_order_of_passages_that_follow_one_another_is_changed_in_half_of_the_rows() -> None:
+    rows = rows_of(paired(OrderSpec()), 20)
+    assert 0.45 < np.mean([label for *_, label in rows]) < 0.55
+    for first, second, label in rows:
+        assert goes_on(first, second) if label else goes_on(second, first)
+
+
+def test_some_rows_are_short() -> None:
+    lengths = [len(one) + len(two) for one, two, _ in rows_of(paired(OrderSpec(), short=0.5), 20)]
+    plain = [len(one) + len(two) for one, two, _ in rows_of(paired(OrderSpec()), 20)]
+    # Ends of documents are short anyway.
+    assert np.mean(np.array(plain) == 16) > 0.6
+    assert 0.25 < np.mean(np.array(lengths) == 16) < 0.55
+    assert {*range(4, 17)} == set(lengths)
+
+
+def test_every_token_is_in_a_row() -> None:
+    """Up to the few tokens in front of the first row of a document."""
+    (data,) = [paired(OrderSpec())]
+    seen = sum(len(one) + len(two) for one, two, _ in rows_of(data, 1))
+    total = sum(len(text.split()) for text in DOCUMENTS)
+    assert total - 16 * len(DOCUMENTS) < seen <= total
+    assert data.epoch(0).padding_share < 0.1
 
 
 def test_an_epoch_hides_other_tokens_but_always_the_same_ones() -> None:
@@ -106,10 +174,10 @@ def test_an_epoch_hides_other_tokens_but_always_the_same_ones() -> None:
         assert torch.equal(first.tokens.ids, second.tokens.ids)
 
 
-@pytest.mark.parametrize("pairs", [False, True])
-def test_a_batch_in_parts_is_the_batch(pairs: bool) -> None:
+@pytest.mark.parametrize("relation", [None, FollowingSpec()])
+def test_a_batch_in_parts_is_the_batch(relation: RelationSpec | None) -> None:
     tokenizer = TokenizerSpec(unit="character", size=60, hides=True)
-    spec = PassagesSpec(tokenizer=tokenizer, window=128, rows=16, pairs=pairs)
+    spec = PassagesSpec(tokenizer=tokenizer, window=128, rows=16, relation=relation)
     whole = spec.prepare(TEXT, TEXT, 3, None, None).epoch(0)[0]
     parts = whole.split(2)
     assert len(parts) == 2

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from regard.data.hiding import HidingSpec
 from regard.data.passages import PassagesSpec
+from regard.data.relations import FollowingSpec, OrderSpec, RelationSpec
 from regard.data.tokenizers import TokenizerSpec
 from regard.heads.labels import LabelSpec
 from regard.heads.vocabulary import RephrasingSpec, VocabularySpec
@@ -29,18 +29,25 @@ from regard.training.schedules import Linear
 def bert() -> SystemSpec:
     """Hidden words, and whether the second passage follows the first; 4 layers, 256 wide."""
     model = bert_model(layers=4, width=256, heads=4, segments=2, compares=True)
-    return guessing(model, unit="wordpiece", pairs=True)
+    return guessing(model, unit="wordpiece", relation=FollowingSpec())
+
+
+def bert_base() -> SystemSpec:
+    """The original size: 12 layers, 768 wide, 12 heads, 30,522 pieces."""
+    model = bert_model(layers=12, width=768, heads=12, segments=2, compares=True)
+    system = guessing(model, unit="wordpiece", relation=FollowingSpec())
+    return system.override(["data.tokenizer.size=30522"])
 
 
 def roberta() -> SystemSpec:
     """Hidden words only, byte-level subwords, full rows (Liu et al. 2019 §4.2); 4 layers, 256 wide."""
-    return guessing(bert_model(layers=4, width=256, heads=4), unit="byte_bpe", pairs=False)
+    return guessing(bert_model(layers=4, width=256, heads=4), unit="byte_bpe")
 
 
 def albert() -> SystemSpec:
-    """One layer used eight times, a narrow table of words (Lan et al. 2020)."""
+    """One layer used eight times, a narrow table of words, the order of passages (Lan et al. 2020)."""
     model = bert_model(layers=8, width=256, heads=4, segments=2, compares=True, table=128, shared=True)
-    return guessing(model, unit="wordpiece", pairs=True)
+    return guessing(model, unit="wordpiece", relation=OrderSpec())
 
 
 def bert_model(
@@ -81,15 +88,15 @@ def bert_model(
 
 
 def guessing(
-    model: MaskedModelSpec, unit: Literal["wordpiece", "byte_bpe"], pairs: bool, whole_words: bool = False
+    model: MaskedModelSpec, unit: Literal["wordpiece", "byte_bpe"], relation: RelationSpec | None = None
 ) -> SystemSpec:
     return SystemSpec(
         data=PassagesSpec(
             tokenizer=TokenizerSpec(unit=unit, size=10_000, lowercase=unit == "wordpiece", hides=True),
             window=128,
             rows=16,
-            pairs=pairs,
-            hiding=HidingSpec(whole_words=whole_words),
+            relation=relation,
+            short=0.0 if relation is None else 0.1,
         ),
         model=model,
         objective=HiddenTokensSpec(),

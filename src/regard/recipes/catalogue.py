@@ -104,6 +104,11 @@ RECIPES: dict[str, Entry] = {
         "a reader that guesses hidden words from both sides and whether passages belong together",
         "Devlin et al. 2019",
     ),
+    "bert_base": Entry(
+        "regard.recipes.bert:bert_base",
+        "the original size: 12 layers, 768 wide, 12 heads",
+        "Devlin et al. 2019",
+    ),
     "roberta": Entry(
         "regard.recipes.bert:roberta",
         "a reader that only guesses hidden words, other ones every time",
@@ -111,7 +116,7 @@ RECIPES: dict[str, Entry] = {
     ),
     "albert": Entry(
         "regard.recipes.bert:albert",
-        "a reader whose layers are one and whose table of words is narrow",
+        "a reader whose layers are one and whose table of words is narrow, that knows the order of passages",
         "Lan et al. 2020",
     ),
     "classifier": Entry(
