@@ -25,6 +25,7 @@ LABEL_RECIPES = [name for name in RECIPES if recipe(name).task.kind() == "classi
 STEPPING_RECIPES = [name for name in RECIPES if recipe(name).training.kind() == "gradient"]
 NOTHING_TO_LOOK_AT = {
     *("seq2seq", "ngram", "char_lm", "rnn_lm", "awd_lstm"),
+    *("word2vec", "cbow"),
     *("classifier", "pair_classifier", "similarity", "tagger", "bilstm_tagger", "deep_tagger"),
 }
 every_recipe = pytest.mark.parametrize("name", RECIPES)

@@ -128,6 +128,12 @@ KINDS = {
         texts,
         lambda: ["a___c", "abc ___", "___bc defdef", "ghij de___def ab[MASK] ghij", "abc defdef gh___j"],
     ),
+    "words": Kind(
+        0.1,
+        ("data.tokenizer={unit: word, size: 100}", "data.sample=0", "data.radius=2", "data.group=4"),
+        texts,
+        lambda: ["abc", "abc + ghij", "defdef : abc :: ghij : ?", "ghij"],
+    ),
     "labelled": Kind(0.02, _LABELLED, labelled, lambda: [text for text, _ in labelled(24, seed=1)]),
     "tagged": Kind(
         0.02,

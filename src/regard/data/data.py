@@ -47,6 +47,7 @@ class DataSpec(Spec):
         "labelled": "regard.data.labelled:LabelledSpec",
         "passages": "regard.data.passages:PassagesSpec",
         "tagged": "regard.data.tagged:TaggedSpec",
+        "words": "regard.data.word_windows:WordWindowsSpec",
     }
     unsaid: ClassVar[str | None] = "pairs"
 

@@ -18,6 +18,7 @@ class ModelSpec(Spec):
         "ngram": "regard.models.ngram:NgramSpec",
         "labeller": "regard.models.labeller:LabellerSpec",
         "masked": "regard.models.masked:MaskedModelSpec",
+        "word_vectors": "regard.models.word_vectors:WordVectorsSpec",
     }
 
     marks: ClassVar[tuple[int, int, int, int] | None] = None

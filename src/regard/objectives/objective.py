@@ -46,6 +46,8 @@ class ObjectiveSpec(Spec):
         "running_text": "regard.objectives.running_text:RunningTextSpec",
         "judgement": "regard.objectives.judgement:JudgementSpec",
         "hidden_tokens": "regard.objectives.hidden_tokens:HiddenTokensSpec",
+        "skip_gram": "regard.objectives.negative_sampling:SkipGramSpec",
+        "cbow": "regard.objectives.negative_sampling:CbowSpec",
     }
 
     def build(self) -> Objective:

@@ -99,6 +99,16 @@ RECIPES: dict[str, Entry] = {
         "a Transformer language model that looks back beyond its window, by distance",
         "Dai et al. 2019",
     ),
+    "word2vec": Entry(
+        "regard.recipes.word_vectors:word2vec",
+        "a vector for every word, from the words around it: skip-gram with negative sampling",
+        "Mikolov et al. 2013b",
+    ),
+    "cbow": Entry(
+        "regard.recipes.word_vectors:cbow",
+        "a vector for every word: those around a word foresee it together",
+        "Mikolov et al. 2013a",
+    ),
     "bert": Entry(
         "regard.recipes.bert:bert",
         "a reader that guesses hidden words from both sides and whether passages belong together",

@@ -1,6 +1,5 @@
 """What a text is: a class with its probability, or a number. A pair of texts has a tab between them."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast, runtime_checkable
@@ -20,6 +19,7 @@ from regard.data.labels import Labels
 from regard.data.layouts import Reading
 from regard.data.tokenizers import Tokenizer
 from regard.tasks.answers import Answer, Candidate, Scored
+from regard.tasks.correlation import pearson, spearman
 from regard.tasks.metrics import metric_named
 from regard.tasks.task import Asked, Evaluation, Means, Task, TaskSpec, Written
 
@@ -170,8 +170,8 @@ class Similarity(Task):
         wanted = np.array([number_of(record[-1], line=line) for line, record in enumerate(records, start=1)])
         found = said.double().numpy()
         scores = {
-            "pearson": _correlation(found, wanted),
-            "spearman": _correlation(_ranks(found), _ranks(wanted)),
+            "pearson": pearson(found, wanted),
+            "spearman": spearman(found, wanted),
             "mse": float(np.square(found - wanted).mean()),
         }
         if metric is not None:
@@ -207,16 +207,3 @@ def judged(
         tokens = tokens_of([readings[row] for row in rows], padding).to(device)
         found |= dict(zip(rows.tolist(), model.judge(tokens, None).float().cpu(), strict=True))
     return torch.stack([found[row] for row in range(len(readings))])
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """From 1 on; equal values share the mean of their ranks."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks: np.ndarray = (last - (counts - 1) / 2)[inverse]
-    return ranks
-
-
-def _correlation(a: np.ndarray, b: np.ndarray) -> float:
-    value = float(np.corrcoef(a, b)[0, 1]) if len(a) > 1 and a.std() and b.std() else 0.0
-    return 0.0 if math.isnan(value) else value

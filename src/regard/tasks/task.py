@@ -178,6 +178,7 @@ class TaskSpec(Spec):
         "similarity": "regard.tasks.classification:SimilaritySpec",
         "filling": "regard.tasks.filling:FillingSpec",
         "tagging": "regard.tasks.tagging:TaggingSpec",
+        "word_vectors": "regard.tasks.word_vectors:WordVectorsTaskSpec",
     }
     unsaid: ClassVar[str | None] = "transduction"
 

@@ -14,6 +14,7 @@ from regard.core.errors import RunError, UsageError
 from regard.core.spec import Spec
 from regard.heads.vocabulary import Vocabulary
 from regard.training.orthogonal import OrthogonalMomentum
+from regard.training.rows import RowwiseAdagrad
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
@@ -56,6 +57,7 @@ class OptimiserSpec(Spec):
         "adamw": "regard.training.optimisation:AdamW",
         "sgd": "regard.training.optimisation:SGD",
         "muon": "regard.training.optimisation:Muon",
+        "row_adagrad": "regard.training.optimisation:RowAdagrad",
     }
 
     weight_decay: float = Field(default=0.0, ge=0)
@@ -130,6 +132,16 @@ class Muon(OptimiserSpec):
         return OrthogonalMomentum(options, self.momentum, self.betas, self.eps)
 
 
+class RowAdagrad(OptimiserSpec):
+    """Duchi et al. 2011, with one memory a row of a table: only rows that occurred are touched."""
+
+    eps: float = Field(default=1e-10, gt=0)
+    """Keeps the division finite."""
+
+    def make(self, options: list[dict[str, Any]], fused: bool) -> torch.optim.Optimizer:
+        return RowwiseAdagrad(options, self.eps)
+
+
 def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
     for group in optimiser.param_groups:
         group["lr"] = rate * group["scale"]
@@ -141,8 +153,19 @@ def weights_of(optimiser: torch.optim.Optimizer) -> list[nn.Parameter]:
 
 
 def gradients_of(optimiser: torch.optim.Optimizer) -> list[Tensor]:
-    """The gradients at hand; parameters that took no part have none."""
-    return [weight.grad for weight in weights_of(optimiser) if weight.grad is not None]
+    """The gradients at hand, to be changed in place; parameters that took no part have none.
+
+    Of a table of which only some rows took part, the gradients of those; for an optimiser that does not go
+    by rows, the table is filled up with zeros.
+    """
+    by_rows = getattr(optimiser, "by_rows", False)
+    found = list[Tensor]()
+    for weight in weights_of(optimiser):
+        if weight.grad is not None and weight.grad.is_sparse:
+            weight.grad = weight.grad.coalesce() if by_rows else weight.grad.to_dense()
+        if weight.grad is not None:
+            found.append(weight.grad._values() if weight.grad.is_sparse else weight.grad)
+    return found
 
 
 def add_gradients(weights: Sequence[nn.Parameter], gradients: Sequence[Tensor | None]) -> None:
@@ -155,7 +178,9 @@ def add_gradients(weights: Sequence[nn.Parameter], gradients: Sequence[Tensor | 
     for weight, gradient in zip(weights, gradients, strict=True):
         if gradient is None:
             continue
-        if weight.grad is None:
+        if gradient.is_sparse:
+            weight.grad = gradient if weight.grad is None else weight.grad + gradient
+        elif weight.grad is None:
             alone = gradient.is_contiguous() and gradient.data_ptr() not in owned
             weight.grad = gradient if alone else gradient.clone(memory_format=torch.contiguous_format)
             owned.add(gradient.data_ptr())

@@ -1,0 +1,53 @@
+"""Two vectors a word: its own, and how it looks to the words around it (Mikolov et al. 2013a)."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from pydantic import Field
+from torch import Tensor, nn
+
+from regard.core.errors import UsageError
+from regard.models.model import ModelSpec
+
+
+class WordVectorsSpec(ModelSpec):
+    width: int = Field(default=100, gt=0)
+    learns: bool = True
+    """Has the second table, which only learning needs; vectors that come from elsewhere have none."""
+
+    def build(self, sizes: Mapping[str, int]) -> "WordVectors":
+        return WordVectors(self, sizes["text"])
+
+
+class WordVectors(nn.Module):
+    sparse: ClassVar[bool] = True
+    """Only the rows of words in a batch have a gradient: a table has many more."""
+
+    def __init__(self, spec: WordVectorsSpec, vocabulary: int) -> None:
+        super().__init__()
+        self.words = nn.Embedding(vocabulary, spec.width)
+        nn.init.uniform_(self.words.weight, -0.5 / spec.width, 0.5 / spec.width)
+        self.contexts = nn.Embedding(vocabulary, spec.width) if spec.learns else None
+        if self.contexts is not None:
+            nn.init.zeros_(self.contexts.weight)
+
+    @property
+    def table(self) -> Float[Tensor, "vocabulary width"]:
+        return self.words.weight.detach()
+
+    def own(self, words: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows width"]:
+        """The words' own vectors."""
+        return nn.functional.embedding(words, self.words.weight, sparse=self.sparse)
+
+    def seen(self, words: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows width"]:
+        """How they look to the words around them."""
+        if self.contexts is None:
+            raise UsageError("these vectors came without what learning needs: model.learns=true has it")
+        return nn.functional.embedding(words, self.contexts.weight, sparse=self.sparse)
+
+    @torch.no_grad()
+    def directions(self) -> Float[Tensor, "vocabulary width"]:
+        """All own vectors at length 1: what is compared."""
+        return nn.functional.normalize(self.words.weight.float(), dim=-1)
