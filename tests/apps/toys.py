@@ -16,10 +16,11 @@ SMALL: dict[str, Any] = {
     "batch_tokens": 300,
     "longest": 64,
     "window": 12,
-    "context": 6,
+    "context": 5,
     "rows": 8,
     "radius": 20,
     "table": 16,
+    "held": 32,
     "filters": [{"width": 3, "count": 8}],
 }
 
@@ -122,6 +123,19 @@ KINDS = {
         texts,
         lambda: ["", "a", "abc d", "ghij defde", "abc defdef ghij a", "d"],
     ),
+    "two-sided text": Kind(
+        0.02,
+        ("data.tokenizer={unit: blank, size: 100}", "model.encoder.stack.blocks.0.repeat=1"),
+        texts,
+        lambda: [
+            "___",
+            "abc ___",
+            "___ defdef",
+            "ghij ___ defdef abc",
+            "unheard of ___ ghij",
+            "abc abc ___ abc",
+        ],
+    ),
     "passages": Kind(
         0.01,
         ("data.tokenizer={unit: character, size: 100, hides: true}", "evaluation.examples=8"),
@@ -160,7 +174,7 @@ def kind_of(spec: SystemSpec) -> Kind:
     kind = spec.data.kind() or ""
     if kind == "labelled" and spec.data.to_dict()["texts"] == 2:
         kind = "rated pairs" if spec.data.to_dict()["wanted"] == "number" else "labelled pairs"
-    return KINDS[kind]
+    return KINDS["two-sided text" if spec.task.kind() == "two_sided" else kind]
 
 
 def examples(name: str, count: int, seed: int = 0) -> list[Any]:

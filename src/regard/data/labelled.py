@@ -17,6 +17,7 @@ from regard.data.holding_out import held_out
 from regard.data.hub import HubRecords, hub_splits, is_hub_name
 from regard.data.labels import Labels
 from regard.data.layouts import LayoutSpec, Reading
+from regard.data.letters import WHOLE_WORDS, words_of
 from regard.data.lexicon import Lexicon
 from regard.data.origins import Given, origin_of
 from regard.data.places import find_splits
@@ -40,6 +41,8 @@ class LabelledSpec(DataSpec):
     columns: tuple[str, ...] = ()
     """Names of the columns of a table without a header, such as [label, text]; "-" is passed over."""
     tokenizer: TokenizerSpec = TokenizerSpec()
+    letters: bool = False
+    """Give the model the letters of every word, too."""
     layout: LayoutSpec = LayoutSpec()
     batch_tokens: int = Field(default=1024, ge=1)
     """Most tokens of a batch, padding counted."""
@@ -54,6 +57,8 @@ class LabelledSpec(DataSpec):
     def _possible(self) -> "LabelledSpec":
         if self.longest > self.batch_tokens:
             raise ValueError(f"longest={self.longest} does not fit into batch_tokens={self.batch_tokens}")
+        if self.letters and self.tokenizer.unit not in WHOLE_WORDS:
+            raise ValueError(f"letters are those of words, but unit={self.tokenizer.unit!r} cuts words: word")
         return self
 
     @property
@@ -108,8 +113,15 @@ class LabelledSpec(DataSpec):
         """As a model reads them."""
         parts = [self._parts(text, line) for line, text in enumerate(texts, start=first_line)]
         rows = iter(tokenizer.encode_many([part for some in parts for part in some]))
-        return [
+        readings = [
             self.layout.lay(tokenizer, [next(rows) for _ in range(self.texts)], self.longest) for _ in parts
+        ]
+        if not self.letters:
+            return readings
+        words = ([words_of(tokenizer, part) for part in some] for some in parts)
+        return [
+            reading._replace(words=self.layout.lay_words(own, self.longest))
+            for reading, own in zip(readings, words, strict=True)
         ]
 
     def _parts(self, text: str, line: int) -> list[str]:

@@ -1,7 +1,7 @@
 """How one text, or two, become one row of tokens: [begin] a [end] b [end] (Devlin et al. 2019, figure 2)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pydantic import Field
 
@@ -44,8 +44,19 @@ class LayoutSpec(Spec):
         ids.append(tokenizer.end)
         return Reading(ids, min(second, len(ids)), [], before - sum(map(len, texts)))
 
+    def lay_words(self, texts: Sequence[list[str]], longest: int) -> tuple[str, ...]:
+        """What each token of such a row is spelled as; marks as nothing."""
+        first, *others = shortened(texts, self.room(len(texts), longest))
+        words = [*[""] * self.begin, *first]
+        for other in others:
+            words += [*[""] * self.between, *other]
+        return (*words, "")
 
-def shortened(texts: Sequence[list[int]], room: int) -> list[list[int]]:
+
+Item = TypeVar("Item")
+
+
+def shortened(texts: Sequence[list[Item]], room: int) -> list[list[Item]]:
     """From the end of whichever is longest, until all fit."""
     if sum(map(len, texts)) <= room:
         return list(texts)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from regard.core.errors import DataError
 from regard.core.spec import Plain
@@ -26,6 +26,7 @@ from regard.data.documents import (
 )
 from regard.data.encoding import Shelf
 from regard.data.hub import hub_splits, is_hub_name
+from regard.data.letters import WHOLE_WORDS, Letters
 from regard.data.lexicon import Lexicon
 from regard.data.store import element_type
 from regard.data.text_batches import TextBatches, in_order, running_lanes, shuffled_windows
@@ -53,10 +54,18 @@ class TextPlan(DataSpec):
     """Standard deviation of the lengths of running windows; 0: all alike."""
     backwards: bool = False
     """Read, and predict, from the last token to the first."""
+    letters: bool = False
+    """Give the model the letters of every word, too."""
     held_out: float = Field(default=0.05, ge=0.0, le=0.5)
     """Share of the text, at its end, kept for validation when no validation data is given."""
     memory_limit: int = Field(default=1 << 28, ge=0)
     """Bytes of tokens beyond which they are mapped from a file instead of kept in memory."""
+
+    @model_validator(mode="after")
+    def _has_letters(self) -> "TextPlan":
+        if self.letters and self.tokenizer.unit not in WHOLE_WORDS:
+            raise ValueError(f"letters are those of words, but unit={self.tokenizer.unit!r} cuts words: word")
+        return self
 
     def read_text(
         self,
@@ -193,13 +202,15 @@ class PreparedText:
         self.lexicon = Lexicon({"text": tokenizer})
         turned = slice(None, None, -1) if spec.backwards else slice(None)
         self.stream, self.judged = stream.values[turned], judged.values[turned]
-        self._held = held
+        self._held, self._letters = held, Letters(tokenizer) if spec.letters else None
 
     def epoch(self, number: int) -> TextBatches:
         spec = self.spec
         if spec.order == "running":
-            return running_lanes(self.stream, spec.window, spec.rows, self.seed, number, spec.jitter)
-        return shuffled_windows(self.stream, spec.window, spec.rows, self.seed, number)
+            windows = running_lanes(self.stream, spec.window, spec.rows, self.seed, number, spec.jitter)
+        else:
+            windows = shuffled_windows(self.stream, spec.window, spec.rows, self.seed, number)
+        return windows.spelled(self._letters)
 
     def close(self) -> None:
         """Nothing is prepared ahead of time."""
@@ -207,7 +218,8 @@ class PreparedText:
     def validation(self) -> TextBatches:
         if len(self.judged) < 2:
             raise DataError("there is no text to validate on: give --valid, or more text")
-        return in_order(self.judged, self.spec.window, self.spec.rows, self.spec.order == "running")
+        windows = in_order(self.judged, self.spec.window, self.spec.rows, self.spec.order == "running")
+        return windows.spelled(self._letters)
 
     def documents(self) -> tuple[np.ndarray, np.ndarray]:
         """All documents end to end, and where each begins, for models that count them."""

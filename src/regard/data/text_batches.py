@@ -15,6 +15,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.core.sequences import Tokens
+from regard.data.letters import Letters
 from regard.data.randomness import keyed
 
 _FEWEST_TOKENS = 256
@@ -37,7 +38,7 @@ class TextBatch(NamedTuple):
         bounds = [len(self.rows) * part // parts for part in range(parts + 1)]
         return [
             TextBatch(
-                Tokens(self.given.ids[begin:end], self.given.real[begin:end]),
+                self.given.between(begin, end),
                 self.wanted[begin:end],
                 self.rows[begin:end],
                 self.continues,
@@ -55,6 +56,12 @@ class TextBatches(Sequence[TextBatch]):
         self, stream: np.ndarray, starts: Sequence[np.ndarray], lengths: Sequence[int], running: bool
     ) -> None:
         self._stream, self._starts, self._lengths, self._running = stream, starts, lengths, running
+        self._letters: Letters | None = None
+
+    def spelled(self, letters: Letters | None) -> "TextBatches":
+        """The same with the letters of every word; None: without."""
+        self._letters = letters
+        return self
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -67,6 +74,8 @@ class TextBatches(Sequence[TextBatch]):
         places = (starts[:, None] + np.arange(self._lengths[index] + 1)) % len(self._stream)
         ids = torch.from_numpy(self._stream[places].astype(np.int64))
         given = Tokens.whole(ids[:, :-1])
+        if self._letters is not None:
+            given = given._replace(letters=self._letters.of(given.ids.numpy()))
         return TextBatch(given, ids[:, 1:], starts, self._running and index > 0)
 
 

@@ -29,6 +29,9 @@ class Mixer(nn.Module, ABC):
     """How many tokens before those at hand it must be told of by the timeline; None: all of them."""
     looks_at: Literal["itself", "memory"] | None = None
     """What its attention weights, if it has any, are spread over."""
+    sides: Literal["mingled", "made", "kept"] = "mingled"
+    """made: half of its output has seen nothing later, the other half nothing earlier; kept: that is so if it
+    is so of its input; mingled: neither."""
 
     @abstractmethod
     def start(self, batch: int, memory: Memory | None) -> State:

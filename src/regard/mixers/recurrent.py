@@ -67,6 +67,8 @@ class Recurrent(Mixer):
         self.cells = nn.ModuleList(cell.build(own) for _ in reversed_directions)
         self.width = cell.width * len(reversed_directions)
         self.causal = not any(reversed_directions)
+        if len(reversed_directions) == 2:
+            self.sides = "kept" if apart else "made"
         first: Cell = self.cells[0]  # type: ignore[assignment]
         self.bridge = Bridge(*bridge, first.widths) if bridge else None
 

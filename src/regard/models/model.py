@@ -19,6 +19,7 @@ class ModelSpec(Spec):
         "labeller": "regard.models.labeller:LabellerSpec",
         "masked": "regard.models.masked:MaskedModelSpec",
         "word_vectors": "regard.models.word_vectors:WordVectorsSpec",
+        "two_way": "regard.models.two_way:TwoWayModelSpec",
     }
 
     marks: ClassVar[tuple[int, int, int, int] | None] = None

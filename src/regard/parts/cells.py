@@ -4,7 +4,9 @@
 same numbers. ``project`` does the part that depends on inputs only, for many positions at once.
 """
 
+import warnings
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import ClassVar, Literal
 
 import torch
@@ -178,6 +180,7 @@ class Projected(FusedCell):
     """
 
     def __init__(self, input_width: int, width: int, held: int) -> None:
+        _hear_out_torch()
         super().__init__(nn.LSTM(input_width, held, proj_size=width, batch_first=True), tensors=2)
         self.width, self.held = width, held
         with torch.no_grad():
@@ -193,6 +196,14 @@ class Projected(FusedCell):
         i, f, g, o = gates.chunk(4, dim=-1)
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
         return F.linear(o.sigmoid() * c.tanh(), narrow), c
+
+
+@cache
+def _hear_out_torch() -> None:
+    """It says once that projections do not run on oneDNN, which is no news to whoever trains."""
+    with warnings.catch_warnings(), torch.random.fork_rng(devices=[]), torch.no_grad():
+        warnings.simplefilter("ignore")
+        nn.LSTM(1, 2, proj_size=1, device="cpu")(torch.zeros(1, 1, 1, device="cpu"))
 
 
 class Gated(FusedCell):

@@ -129,6 +129,11 @@ RECIPES: dict[str, Entry] = {
         "a reader whose layers are one and whose table of words is narrow, that knows the order of passages",
         "Lan et al. 2020",
     ),
+    "elmo": Entry(
+        "regard.recipes.elmo:elmo",
+        "words from their letters, read from both ends by two LSTMs that never meet",
+        "Peters et al. 2018",
+    ),
     "classifier": Entry(
         "regard.recipes.labelling:classifier",
         "the class of a text, by a bidirectional LSTM, or by any model given with --from",

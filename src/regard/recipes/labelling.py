@@ -54,6 +54,7 @@ def judging(start: ModelSpec | None, head: HeadSpec, texts: int, numbers: bool =
             texts=2 if texts == 2 else 1,
             wanted="number" if numbers else "class",
             tokenizer=TokenizerSpec(unit="word", size=20_000, lowercase=True, min_count=1),
+            letters=start is not None and start.reader().embedding.spelling is not None,
             layout=LayoutSpec(begin=start is None or start.begins),
             batch_tokens=1024,
             longest=256,

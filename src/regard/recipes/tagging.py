@@ -24,8 +24,10 @@ def tagger(start: ModelSpec | None = None) -> SystemSpec:
     """The first piece of every word bears its tag (Devlin et al. 2019 §5.3)."""
     encoder = recurrent_reader(layers=2) if start is None else start.reader()
     begin = start is None or start.begins
+    letters = start is not None and encoder.embedding.spelling is not None
     system = tagging(encoder, TagsSpec(dropout=0.1), fresh=start is None)
-    return system.override([f"data.layout.begin={'true' if begin else 'false'}"])
+    said = {"data.layout.begin": begin, "data.letters": letters}
+    return system.override([f"{field}={str(value).lower()}" for field, value in said.items()])
 
 
 def bilstm_tagger() -> SystemSpec:

@@ -49,14 +49,7 @@ class Blanks(Task):
         if text.count(BLANK) != 1:
             raise DataError(f"expected one {BLANK} to fill, found {text.count(BLANK)}", line=line)
         left, right = (self.tokenizer.encode(side.strip()) for side in text.split(BLANK))
-        log_probs = self._from_sides(left, right)
-        values, tokens = log_probs.topk(min(self.best, len(log_probs)))
-        pieces = self.tokenizer.pieces(tokens.tolist())
-        candidates = [
-            Candidate(self.tokenizer.decode([token]), [piece], [value], value, value, finished=True)
-            for token, piece, value in zip(tokens.tolist(), pieces, values.tolist(), strict=True)
-        ]
-        return Answer(text, self.tokenizer.pieces([*left, *right]), candidates)
+        return ranked(text, self._from_sides(left, right), self.tokenizer, self.best, [*left, *right])
 
     def _from_sides(self, left: list[int], right: list[int]) -> Float[Tensor, "vocabulary"]:
         end = self.tokenizer.end
@@ -115,6 +108,19 @@ class Blanks(Task):
 
     def _tensor(self, ids: list[int]) -> Int[Tensor, "_"]:
         return torch.tensor(ids, dtype=torch.long, device=self.device)
+
+
+def ranked(
+    text: str, log_probs: Float[Tensor, "vocabulary"], tokenizer: Tokenizer, best: int, read: Sequence[int]
+) -> Answer:
+    """The likeliest tokens."""
+    values, tokens = log_probs.topk(min(best, len(log_probs)))
+    pieces = tokenizer.pieces(tokens.tolist())
+    candidates = [
+        Candidate(tokenizer.decode([token]), [piece], [value], value, value, finished=True)
+        for token, piece, value in zip(tokens.tolist(), pieces, values.tolist(), strict=True)
+    ]
+    return Answer(text, tokenizer.pieces(read), candidates)
 
 
 def _states(model: TextModel, ids: Int[Tensor, "_"]) -> Tensor:

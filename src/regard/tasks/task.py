@@ -176,6 +176,7 @@ class TaskSpec(Spec):
         "blanks": "regard.tasks.blanks:BlanksSpec",
         "classification": "regard.tasks.classification:ClassificationSpec",
         "similarity": "regard.tasks.classification:SimilaritySpec",
+        "two_sided": "regard.tasks.two_sided:TwoSidedSpec",
         "filling": "regard.tasks.filling:FillingSpec",
         "tagging": "regard.tasks.tagging:TaggingSpec",
         "word_vectors": "regard.tasks.word_vectors:WordVectorsTaskSpec",
