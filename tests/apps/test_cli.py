@@ -107,7 +107,7 @@ def test_score_agrees_with_run(regard: Command, run_folder: Path, tmp_path: Path
 
 def test_eval_prints_one_object(regard: Command, run_folder: Path, pair_file: Path) -> None:
     (printed,) = regard("eval", run_folder, "--data", pair_file, "--json").json
-    assert set(printed) == {"metric", "value", "scores", "signature", "examples"}
+    assert set(printed) == {"metric", "value", "scores", "signature", "examples", "engine"}
     assert printed["scores"] == {"exact": printed["value"]}
     assert printed["metric"] == "exact"
     assert printed["examples"] == 40

@@ -51,6 +51,15 @@ Weights = Annotated[
     str | None,
     typer.Option(help="Shares of the runs between commas, the first run's first; equal if not given."),
 ]
+EngineName = Annotated[
+    str, typer.Option("--engine", help="auto (the fastest that can do it), torch or ctranslate2.")
+]
+PrecisionName = Annotated[
+    str,
+    typer.Option(
+        "--precision", help="Of CTranslate2: float32, int8, or auto for the faster on this machine."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -153,13 +162,15 @@ def run(
     weights: Weights = None,
     settings: Settings = None,
     device: Device = None,
+    engine: EngineName = "auto",
+    precision: PrecisionName = "float32",
     as_json: AsJson = False,
 ) -> None:
     """Answer every line of a file, in order."""
     from regard.data.lines import read_lines
     from regard.tasks.task import WINDOW, Wishes
 
-    loaded = asked_run(folder, others, weights, device)
+    loaded = asked_run(folder, others, weights, device, engine, precision)
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     sample = sample or any(value is not None for value in drawing.values())
     repetition = [
@@ -192,6 +203,7 @@ def run(
                 print(piece, end="", flush=True)
             print(flush=True)
         return
+    say_engine(loaded.answered_by(search, wishes, search_tree))
     answers = loaded.stream(
         shown_progress(lines, hidden=interactive or not sys.stderr.isatty() or sys.stdout.isatty()),
         search,
@@ -199,6 +211,7 @@ def run(
         truncate,
         keep=search_tree,
         window=1 if interactive else WINDOW,
+        detail=as_json,
     )
     for answer in answers:
         print_answer(loaded, answer, as_json, search_tree)
@@ -215,16 +228,20 @@ def evaluate(
     weights: Weights = None,
     settings: Settings = None,
     device: Device = None,
+    engine: EngineName = "auto",
+    precision: PrecisionName = "float32",
     as_json: AsJson = False,
 ) -> None:
     """The task's metric on given data, with its signature."""
     from regard.apps.examples import test_records
 
-    loaded = asked_run(folder, others, weights, device)
+    loaded = asked_run(folder, others, weights, device, engine, precision)
     search = chosen_search(loaded, beam, greedy, False, None, settings or [])
+    answered_by = loaded.answered_by(search)
+    say_engine(answered_by)
     evaluation = loaded.evaluate(test_records(data, loaded.spec.data), metric, search)
     if as_json:
-        print_json(evaluation.to_dict())
+        print_json(evaluation.to_dict() | {"engine": answered_by})
     else:
         for number, (name, value) in enumerate(evaluation.scores.items()):
             print(f"{name} {value:.4f}" + (f" on {evaluation.examples:,} examples" if number == 0 else ""))
@@ -391,19 +408,31 @@ def thawed(freeze: str | None, layer_decay: float | None) -> list[str]:
     return [f"training.thawing.{name}={value}" for name, value in asked.items() if value is not None]
 
 
-def asked_run(folder: Path, others: list[Path] | None, weights: str | None, device: str | None) -> "Run":
+def asked_run(
+    folder: Path,
+    others: list[Path] | None,
+    weights: str | None,
+    device: str | None,
+    engine: str = "torch",
+    precision: str = "float32",
+) -> "Run":
     """One run, or several asked as one."""
     from regard.apps.session import load, load_together
+    from regard.engines.choice import wanted_engine, wanted_precision
 
     if not others:
         if weights is not None:
             raise UsageError("--weights shares the say among several runs: name the others with --with")
-        return load(folder, device)
+        return load(folder, device, wanted_engine(engine), wanted_precision(precision))
     try:
         shares = None if weights is None else [float(share) for share in weights.split(",")]
     except ValueError:
         raise UsageError(f"--weights takes numbers between commas, got {weights!r}") from None
-    return load_together([folder, *others], shares, device)
+    return load_together([folder, *others], shares, device, wanted_engine(engine))
+
+
+def say_engine(answered_by: str) -> None:
+    print(f"engine: {answered_by}", file=sys.stderr, flush=True)
 
 
 def asked() -> Iterator[str]:
@@ -456,7 +485,7 @@ def print_answer(loaded: "Run", answer: "Answer", as_json: bool, tree: bool) -> 
         if tree and answer.search is not None:
             print(draw(answer.search, lambda token: loaded.task().pieces([token])[0]))
         return
-    printed: dict[str, Any] = {"source": answer.source, "text": answer.text}
+    printed: dict[str, Any] = {"source": answer.source, "text": answer.text, "engine": answer.engine}
     if answer.candidates:
         best, *others = answer.candidates
         printed |= best.to_dict() | {"source_pieces": answer.source_pieces}

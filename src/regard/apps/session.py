@@ -1,6 +1,7 @@
 """A trained run, loaded and ready to be used: ``regard.load("runs/dates")("3 mai 1979")``."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import overload
 
@@ -8,13 +9,16 @@ import torch
 from torch import nn
 
 from regard.apps.devices import choose_device
-from regard.core.errors import RunError
+from regard.core.errors import RunError, UsageError
 from regard.data.lexicon import Lexicon
+from regard.engines.choice import Candidate, Choice, Wanted, choose
+from regard.engines.layout import Precision
 from regard.inspection.trace import Trace, trace_writing
 from regard.models.mixture import Mixture
 from regard.recipes.system import SystemSpec
 from regard.search.search import SearchSpec
 from regard.tasks.answers import Answer, Scored
+from regard.tasks.engine import Engine
 from regard.tasks.task import NO_WISHES, WINDOW, Evaluation, Means, Task, Wishes, windows
 from regard.training.run_folder import RunFolder
 
@@ -29,9 +33,37 @@ class Run:
         model: nn.Module,
         lexicon: Lexicon,
         device: torch.device,
+        seal: str | None = None,
+        engine: Wanted = "auto",
+        precision: Precision = "float32",
     ) -> None:
         self.path, self.spec, self.model, self.device = path, spec, model, device
-        self.lexicon = lexicon
+        self.lexicon, self.seal = lexicon, seal
+        self.wanted_engine, self.precision = engine, precision
+
+    @cached_property
+    def engine(self) -> Choice:
+        """Who answers: the fastest that can do the same, converted the first time it is needed."""
+        if self.seal is None:
+            if self.wanted_engine not in ("auto", "torch"):
+                raise UsageError(f"--engine {self.wanted_engine}: cannot answer for several runs as one")
+            return Choice(None, "several runs are asked as one")
+        weights = self.model.state_dict()
+        run = Candidate(self.path, self.seal, self.spec.model, self.lexicon, weights, self.device)
+        return choose(self.wanted_engine, self.precision, run)
+
+    def answered_by(
+        self, search: SearchSpec | None = None, wishes: Wishes = NO_WISHES, keep: bool = False
+    ) -> str:
+        """In words: which engine does what is asked, and why not another."""
+        engine, reason = self.engine
+        if engine is not None:
+            reason = engine.refusal(search or self.spec.search, wishes, keep) or ""
+            if reason and self.wanted_engine == engine.name:
+                raise UsageError(f"--engine {engine.name}: cannot do what is asked: {reason}")
+            if not reason:
+                return engine.describe()
+        return f"torch ({reason})"
 
     @overload
     def __call__(self, texts: str) -> str: ...
@@ -40,11 +72,15 @@ class Run:
     def __call__(self, texts: str | list[str]) -> str | list[str]:
         """The best answer to one text, or to each of several."""
         if isinstance(texts, str):
-            return self.answers([texts])[0].text
-        return [answer.text for answer in self.answers(texts)]
+            return self([texts])[0]
+        return [answer.text for answer in self.stream(texts, detail=False)]
 
     def task(self, search: SearchSpec | None = None) -> Task:
-        means = Means(self.model, self.lexicon, self.spec.data, search or self.spec.search, self.device)
+        return self._task(search, self.engine.engine)
+
+    def _task(self, search: SearchSpec | None = None, engine: Engine | None = None) -> Task:
+        search = search or self.spec.search
+        means = Means(self.model, self.lexicon, self.spec.data, search, self.device, engine)
         return self.spec.task.build(means)
 
     def answers(
@@ -65,9 +101,13 @@ class Run:
         truncate: bool = False,
         keep: bool = False,
         window: int = WINDOW,
+        detail: bool = True,
     ) -> Iterator[Answer]:
-        """Answers in order, in memory that does not grow with the input."""
-        return self.task(search).stream(texts, wishes, truncate, keep, window)
+        """Answers in order, in memory that does not grow with the input.
+
+        Without ``detail`` probabilities of single tokens may be left out, which is faster.
+        """
+        return self.task(search).stream(texts, wishes, truncate, keep, window, detail)
 
     def pieces(
         self, text: str, search: SearchSpec | None = None, wishes: Wishes = NO_WISHES
@@ -77,7 +117,7 @@ class Run:
 
     def score(self, records: Iterable[tuple[str, ...]], truncate: bool = False) -> Iterator[Scored]:
         """How probable given texts are, token by token."""
-        task, line = self.task(), 1
+        task, line = self._task(), 1
         for some in windows(records, WINDOW):
             yield from task.score(some, line, truncate)
             line += len(some)
@@ -93,11 +133,17 @@ class Run:
 
     def trace(self, source: str, target: str | None = None) -> Trace:
         """What the model looked at while it wrote ``target`` (its own answer when none is given)."""
-        return trace_writing(self.model, self.task().written(source, target))
+        return trace_writing(self.model, self._task().written(source, target))
 
 
-def load(path: str | Path, device: str | None = None) -> Run:
-    """Open a run folder. A damaged one is refused with the name of the file at fault."""
+def load(
+    path: str | Path, device: str | None = None, engine: Wanted = "auto", precision: Precision = "float32"
+) -> Run:
+    """Open a run folder. A damaged one is refused with the name of the file at fault.
+
+    ``engine`` may answer instead of our own steps; ``precision`` int8, or auto for whatever is faster on this
+    machine, changes answers a little.
+    """
     folder = RunFolder.open(Path(path))
     spec = SystemSpec.from_dict(folder.record.spec, where=str(folder.path / "regard.json"))
     lexicon = read_lexicon(folder, spec)
@@ -105,12 +151,16 @@ def load(path: str | Path, device: str | None = None) -> Run:
         raise RunError(f"{path}: training has not yet saved any weights here")
     chosen = choose_device(device)
     model = spec.model.build(lexicon.sizes)
+    seal = folder.seal()
     folder.load_into(model)
-    return Run(folder.path, spec, model.to(chosen).eval(), lexicon, chosen)
+    return Run(folder.path, spec, model.to(chosen).eval(), lexicon, chosen, seal, engine, precision)
 
 
 def load_together(
-    paths: Sequence[str | Path], weights: Sequence[float] | None = None, device: str | None = None
+    paths: Sequence[str | Path],
+    weights: Sequence[float] | None = None,
+    device: str | None = None,
+    engine: Wanted = "auto",
 ) -> Run:
     """Several runs with one vocabulary asked as one: an ensemble, or an interpolation with ``weights``."""
     first, *others = runs = [load(path, device) for path in paths]
@@ -120,7 +170,7 @@ def load_together(
         update={"task": first.spec.task.together([other.spec.task for other in others])}
     )
     mixture = Mixture([run.model for run in runs], weights).to(first.device).eval()
-    return Run(first.path, spec, mixture, first.lexicon, first.device)
+    return Run(first.path, spec, mixture, first.lexicon, first.device, engine=engine)
 
 
 def refuse_other_vocabulary(one: Run, other: Run) -> None:

@@ -1,7 +1,8 @@
 """What a search finds, and how hypotheses of different lengths are compared."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from torch import Tensor
@@ -19,6 +20,11 @@ class Hypothesis:
     """What the search ranked it by: after length normalisation and any penalties."""
     token_log_probs: list[float]
     """One for each token and, when finished, one more for the end."""
+
+    def detailed(self, token_log_probs: Sequence[float]) -> "Hypothesis":
+        """The same, now that they are known."""
+        own = list(token_log_probs)
+        return replace(self, token_log_probs=own, log_prob=sum(own))
 
 
 Found: TypeAlias = list[list[Hypothesis]]

@@ -17,7 +17,7 @@ class Candidate:
     pieces: list[str]
     """As the model wrote it, with ``⟨end⟩`` when it ended by itself."""
     token_log_probs: list[float]
-    """Natural logarithm of the probability of each piece."""
+    """Natural logarithm of the probability of each piece; none where nobody asked for such detail."""
     log_prob: float
     """Their sum: log p(answer | input)."""
     score: float
@@ -48,6 +48,8 @@ class Answer:
     candidates: list[Candidate] = field(default_factory=list)
     search: KeptSentence | None = None
     """The whole search, when it was kept."""
+    engine: str = "torch"
+    """Who found it."""
 
     @property
     def text(self) -> str:

@@ -78,7 +78,7 @@ class Continuation(Task):
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
         """How each text goes on, the space between included; an empty one is begun."""
-        texts, wishes, first_line, truncate, keep, _, audience = asked
+        texts, wishes, first_line, truncate, keep, _, audience, _ = asked
         prompts = [self._prompt(text, line, truncate) for line, text in enumerate(texts, start=first_line)]
         answers = [Answer(text) for text in texts]
         by_length = sorted(range(len(texts)), key=lambda row: len(prompts[row]))

@@ -15,6 +15,7 @@ from regard.data.data import DataSpec
 from regard.data.lexicon import Lexicon
 from regard.search.search import SearchSpec
 from regard.tasks.answers import Answer, Scored
+from regard.tasks.engine import Engine
 
 Item = TypeVar("Item")
 WINDOW = 2048
@@ -61,6 +62,8 @@ class Asked(NamedTuple):
     numbers: Sequence[int] | None = None
     """By which samples are drawn; where the texts stand in the whole input, counted from 0, by default."""
     audience: Audience | None = None
+    detail: bool = True
+    """Say how probable every token of an answer is; without it an engine may leave that out."""
 
     def number(self, place: int) -> int:
         return self.first_line + place - 1 if self.numbers is None else self.numbers[place]
@@ -75,6 +78,8 @@ class Means(NamedTuple):
     """How the lines of this system are read."""
     search: SearchSpec
     device: torch.device
+    engine: Engine | None = None
+    """Who may answer instead, where it can."""
 
 
 @dataclass(frozen=True)
@@ -161,11 +166,12 @@ class Task(ABC):
         truncate: bool = False,
         keep: bool = False,
         window: int = WINDOW,
+        detail: bool = True,
     ) -> Iterator[Answer]:
         """Answers in order, in memory that does not grow with the input."""
         line = 1
         for some in windows(texts, window):
-            yield from self.answer(Asked(some, wishes, line, truncate, keep))
+            yield from self.answer(Asked(some, wishes, line, truncate, keep, detail=detail))
             line += len(some)
 
 

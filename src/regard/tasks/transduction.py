@@ -20,10 +20,11 @@ from regard.data.batches import evaluation_batches
 from regard.data.tokenizers import Tokenizer
 from regard.search.constraints import Constraint, ForbiddenWords, ForcedPrefix
 from regard.search.hypotheses import Hypothesis
-from regard.search.kept import Kept
+from regard.search.kept import Kept, KeptSentence
 from regard.search.required import RequiredWords
 from regard.search.search import SearchSpec
 from regard.tasks.answers import END, Answer, Candidate, Scored
+from regard.tasks.engine import Engine
 from regard.tasks.metrics import metric_named
 from regard.tasks.task import Asked, Audience, Evaluation, Means, Task, TaskSpec, Wishes, Written
 from regard.tasks.unfolding import Hall, Unfolding
@@ -52,7 +53,7 @@ class TransductionSpec(TaskSpec):
     def build(self, means: Means) -> "Transduction":
         source, target = (means.lexicon[side] for side in ("source", "target"))
         model = cast(Transducer, means.model)
-        return Transduction(model, source, target, means.search, means.device, self.budget)
+        return Transduction(model, source, target, means.search, means.device, self.budget, means.engine)
 
 
 @dataclass
@@ -63,19 +64,21 @@ class Transduction(Task):
     search: SearchSpec
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     budget: int = 3000
+    engine: Engine | None = None
 
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
-        texts, wishes, first_line, truncate, keep, _, audience = asked
+        texts, wishes, first_line, truncate, keep, _, audience, _ = asked
         encoded = self._encode_sources(texts, first_line, truncate)
         answers = [Answer(text) for text in texts]
+        answered = self._found_by_engine(encoded, asked)
+        for row, hypotheses in answered.items():
+            answers[row] = self._answer(texts[row], encoded[row], hypotheses, engine=self.engine)
         searcher = self.search.build()
-        for rows in self._batches(encoded):
+        for rows in self._batches([ids if row not in answered else [] for row, ids in enumerate(encoded)]):
             source = self._tokens([encoded[row] for row in rows])
             first = torch.full((len(rows),), self.target_tokenizer.begin, device=self.device)
-            longest = self.search.longest(source.real.sum(1))
-            if self.model.longest_target is not None:
-                longest = longest.clamp_max(self.model.longest_target)
+            longest = self._longest(source.real.sum(1))
             numbers = [asked.number(row) for row in rows]
             kept = Kept() if keep else None
             found = searcher(
@@ -89,13 +92,35 @@ class Transduction(Task):
                 numbers,
             )
             for row, number, hypotheses in zip(rows, numbers, found, strict=True):
-                answers[row] = Answer(
-                    texts[row],
-                    [*self.source_tokenizer.pieces(encoded[row][:-1]), END],
-                    [self._candidate(hypothesis) for hypothesis in hypotheses],
-                    kept.sentences[number] if kept is not None else None,
-                )
+                search = kept.sentences[number] if kept is not None else None
+                answers[row] = self._answer(texts[row], encoded[row], hypotheses, search)
         return answers
+
+    def _found_by_engine(self, encoded: Sequence[Sequence[int]], asked: Asked) -> dict[int, list[Hypothesis]]:
+        """What an engine finds, by row; nothing where there is none, or none that can do what is asked."""
+        rows = [row for row, ids in enumerate(encoded) if ids]
+        if not rows or self.engine is None or self.engine.refusal(self.search, asked.wishes, asked.keep):
+            return {}
+        sources = [encoded[row] for row in rows]
+        longest = self._longest(torch.tensor([len(ids) for ids in sources])).tolist()
+        found = self.engine.search(sources, longest, self.search, asked.detail)
+        return {row: hypotheses for row, hypotheses in zip(rows, found, strict=True) if hypotheses}
+
+    def _longest(self, lengths: Int[Tensor, "sentences"]) -> Int[Tensor, "sentences"]:
+        longest, most = self.search.longest(lengths), self.model.longest_target
+        return longest if most is None else longest.clamp_max(most)
+
+    def _answer(
+        self,
+        text: str,
+        ids: Sequence[int],
+        hypotheses: Sequence[Hypothesis],
+        search: KeptSentence | None = None,
+        engine: Engine | None = None,
+    ) -> Answer:
+        pieces = [*self.source_tokenizer.pieces(ids[:-1]), END]
+        candidates = [self._candidate(hypothesis) for hypothesis in hypotheses]
+        return Answer(text, pieces, candidates, search, "torch" if engine is None else engine.name)
 
     @torch.inference_mode()
     def score(
@@ -122,7 +147,7 @@ class Transduction(Task):
         """Answer all sources and judge the answers."""
         judge = metric_named(metric or "bleu")
         sources, references = ([record[side] for record in records] for side in (0, 1))
-        score = judge.compute([answer.text for answer in self.stream(sources)], references)
+        score = judge.compute([answer.text for answer in self.stream(sources, detail=False)], references)
         return Evaluation({judge.name: score.value}, score.signature, len(records))
 
     def written(self, source: str, target: str | None = None) -> Written:

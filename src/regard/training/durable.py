@@ -90,6 +90,18 @@ def read_sealed(path: Path) -> bytes:
     return content
 
 
+def seal_of(path: Path) -> str:
+    """The checksum that a sealed file carries, without reading the rest of it."""
+    try:
+        with path.open("rb") as file:
+            found = _find_seal(file.read(_SEAL_WITHIN))
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}") from None
+    if found is None:
+        raise RunError(f"{path}: damaged or not written by regard: it carries no readable checksum")
+    return found[2]
+
+
 def read_checked(path: Path, size: int, sha256: str) -> bytes:
     """The content of a file whose size and checksum are known from elsewhere."""
     content = read_bytes(path)

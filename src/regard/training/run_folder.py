@@ -136,6 +136,10 @@ class RunFolder:
     def read_weights(self) -> dict[str, Tensor]:
         return weights.read_weights(self.path / MODEL)
 
+    def seal(self) -> str:
+        """Checksum of the best weights, as their file carries it."""
+        return durable.seal_of(self.path / MODEL)
+
     def load_into(self, model: nn.Module) -> None:
         """The best weights into the model they belong to."""
         weights.load_all(model, self.read_weights(), self.path / MODEL)

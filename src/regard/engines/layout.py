@@ -1,0 +1,105 @@
+"""How an engine is driven on this machine: precision, and cores as workers or as threads of one worker.
+
+Which is fastest depends on processor and model, so it is measured once, in turns, and written down beside the
+converted model.
+"""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+from regard.training.durable import replace_file
+
+Precision = Literal["auto", "float32", "int8"]
+_ROUNDS = 3
+
+
+class Layout(NamedTuple):
+    precision: str
+    workers: int
+    """Batches side by side."""
+    threads: int
+    """Of each."""
+
+    def options(self) -> dict[str, Any]:
+        return {
+            "device": "cpu",
+            "compute_type": self.precision,
+            "inter_threads": self.workers,
+            "intra_threads": self.threads,
+            "max_queued_batches": -1,
+        }
+
+
+class Layouts:
+    """The layouts to choose from, and which are best for many lines and for one."""
+
+    def __init__(self, precision: Precision, notes: Path | None, cores: int | None = None) -> None:
+        cores = torch.get_num_threads() if cores is None else cores
+        precisions = ("float32", "int8") if precision == "auto" else (precision,)
+        ways = {(cores, 1), (1, cores)}
+        self.options = [Layout(one, *way) for one in precisions for way in sorted(ways, reverse=True)]
+        self.notes, self.key = notes, f"{processor()}, {cores} threads, {precision}"
+        self._best = self._read()
+
+    def known(self) -> bool:
+        """Nothing is left to find out."""
+        return len(self.options) == 1 or self._best is not None
+
+    def chosen(self, bulk: bool) -> Layout:
+        if self._best is not None:
+            return self._best[0 if bulk else 1]
+        return self.options[0]
+
+    def measure(self, bulk: Callable[[Layout], None], alone: Callable[[Layout], None]) -> None:
+        """Try every layout in turns, and keep the fastest for each use."""
+        best = [_fastest(self.options, use) for use in (bulk, alone)]
+        self._best = (best[0], best[1])
+        if self.notes is not None:
+            noted = _read_notes(self.notes) | {self.key: [list(one) for one in best]}
+            try:
+                replace_file(self.notes, (json.dumps(noted, indent=1) + "\n").encode())
+            except OSError:
+                return  # then it is measured again next time
+
+    def _read(self) -> tuple[Layout, Layout] | None:
+        noted = _read_notes(self.notes).get(self.key) if self.notes is not None else None
+        try:
+            bulk, alone = (Layout(*one) for one in noted)  # type: ignore[union-attr]
+        except (TypeError, ValueError):
+            return None
+        return (bulk, alone) if {bulk, alone} <= set(self.options) else None
+
+
+def _fastest(options: Iterable[Layout], use: Callable[[Layout], None]) -> Layout:
+    seconds: dict[Layout, list[float]] = {layout: [] for layout in options}
+    for _ in range(_ROUNDS):
+        for layout, taken in seconds.items():
+            begin = time.perf_counter()
+            use(layout)
+            taken.append(time.perf_counter() - begin)
+    return min(seconds, key=lambda layout: min(seconds[layout]))
+
+
+def _read_notes(path: Path) -> dict[str, Any]:
+    try:
+        noted = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return noted if isinstance(noted, dict) else {}
+
+
+def processor() -> str:
+    """What kind of processor this is: notes made on another do not hold here."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = platform.processor() or platform.machine()
+    return f"{name}, {os.cpu_count()} cores"

@@ -1,0 +1,173 @@
+"""Both engines find the same: random Transformers of every form, answered by CTranslate2 and by our steps."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard.apps.session import Run, load
+from regard.core.errors import UsageError
+from regard.parts.positions import (
+    NoPositionSpec,
+    RotarySpec,
+    SinusoidalSpec,
+)
+from regard.search.beam import BeamSpec
+from regard.search.greedy import GreedySpec
+from regard.search.search import SearchSpec
+from regard.search.stopping import EnoughFinishedSpec, NoBetterPossibleSpec
+from regard.tasks.answers import Answer
+from regard.tasks.task import Wishes
+from regard.training.run_folder import RunFolder
+from tests.apps.conftest import Command
+from tests.engines.small import LINES, SYSTEMS, run_of, system
+
+SEARCHES: dict[str, SearchSpec] = {
+    "greedy": GreedySpec(),
+    "beam": BeamSpec(size=4, best=2),
+    "beam without normalisation": BeamSpec(size=3, best=3, alpha=0.0),
+    "patient beam": BeamSpec(size=3, best=3, alpha=0.6, stop=EnoughFinishedSpec(finished=6)),
+}
+
+
+@pytest.fixture(scope="module", params=SYSTEMS)
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return run_of(SYSTEMS[request.param](), tmp_path_factory.mktemp("engines") / "run")
+
+
+@pytest.fixture(scope="module")
+def rotary(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return run_of(SYSTEMS["rotary"](), tmp_path_factory.mktemp("engines") / "run")
+
+
+def both(run: Run, search: SearchSpec) -> tuple[list[Answer], list[Answer]]:
+    steps = load(run.path, engine="torch")
+    return run.answers(LINES, search), steps.answers(LINES, search)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_both_engines_find_the_same(run: Run, name: str) -> None:
+    fast, stepped = both(run, SEARCHES[name])
+    assert sum(answer.engine == "ctranslate2" for answer in fast) > 5
+    assert len({candidate.text for answer in stepped for candidate in answer.candidates}) > 2
+    for one, other in zip(fast, stepped, strict=True):
+        assert one.source_pieces == other.source_pieces
+        assert [found.pieces for found in one.candidates] == [found.pieces for found in other.candidates]
+        for found, expected in zip(one.candidates, other.candidates, strict=True):
+            assert found.token_log_probs == pytest.approx(expected.token_log_probs, abs=2e-4)
+            assert found.log_prob == pytest.approx(expected.log_prob, abs=1e-3)
+            assert found.score == pytest.approx(expected.score, abs=1e-4)
+            assert found.finished == expected.finished
+
+
+def test_a_line_alone_is_answered_as_among_others(rotary: Run) -> None:
+    together = [answer.text for answer in rotary.answers(LINES)]
+    assert [rotary(line) for line in LINES] == together
+    assert rotary(["", *LINES[:3], " "]) == ["", *together[:3], ""]
+
+
+def test_what_reaches_its_greatest_length_is_searched_by_our_steps(rotary: Run) -> None:
+    short = GreedySpec(longest_ratio=0.0, longest_extra=3)
+    fast, stepped = both(rotary, short)
+    assert {answer.engine for answer in fast} == {"ctranslate2", "torch"}
+    assert [answer.candidates for answer in fast if answer.engine == "torch"] == [
+        answer.candidates for answer in stepped if not answer.candidates[0].finished
+    ]
+
+
+def test_what_it_cannot_do_is_done_by_our_steps_and_said(rotary: Run) -> None:
+    assert rotary.answered_by().startswith("ctranslate2, float32")
+    assert rotary.answered_by(keep=True) == "torch (it cannot show its search)"
+    assert "wishes" in rotary.answered_by(wishes=Wishes(prefix="a"))
+    assert "'sampling'" in rotary.answered_by(rotary.spec.override(["search.kind=sampling"]).search)
+    assert "no_better_possible" in rotary.answered_by(BeamSpec(stop=NoBetterPossibleSpec()))
+    assert "at least 2" in rotary.answered_by(BeamSpec(shortest=2))
+    repeating = rotary.spec.override(["search.constraints=[{kind: no_repeat, length: 2}]"]).search
+    assert "'no_repeat'" in rotary.answered_by(repeating)
+    (kept,) = rotary.answers(LINES[:1], keep=True)
+    assert kept.search is not None
+    assert kept.engine == "torch"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["model.encoder.stack.blocks.0.mixers.0.positions.kind=distance"], "'distance'"),
+        (["model.decoder.stack.blocks.0.mixers.0.radius=3"], "radius is 3"),
+        (
+            ["model.encoder.stack.blocks.0.join.kind=halved", "model.encoder.stack.final_norm=null"],
+            "'halved'",
+        ),
+        (["model.encoder.sees=earlier"], "sees is 'earlier'"),
+        (["model.decoder.stack.blocks.0.mixers.1.heads=4"], "other heads"),
+        (["model.decoder.stack.blocks.0.join.norm.epsilon=0.1"], "not like the norms"),
+        (
+            ["model.encoder.stack.blocks.0.mixers.0={kind: recurrent, cell: {kind: gru, width: 16}}"],
+            "recurrent",
+        ),
+    ],
+)
+def test_what_it_has_no_word_for_is_refused_by_its_name(
+    settings: list[str], said: str, tmp_path: Path
+) -> None:
+    spec = system(NoPositionSpec(), RotarySpec(), *settings)
+    run = run_of(spec, tmp_path / "run", ending=False)
+    assert said in run.answered_by()
+    assert run.answered_by().startswith("torch (")
+    assert run.answers(LINES[:2])[0].engine == "torch"
+    with pytest.raises(UsageError, match="cannot answer for this run"):
+        load(run.path, engine="ctranslate2").answers(LINES[:1])
+
+
+def test_positions_in_the_input_and_in_attention_at_once_are_refused(tmp_path: Path) -> None:
+    run = run_of(system(SinusoidalSpec(), RotarySpec()), tmp_path / "run", ending=False)
+    assert "not both" in run.answered_by()
+
+
+def test_new_weights_are_converted_anew_and_old_copies_removed(tmp_path: Path) -> None:
+    run = run_of(SYSTEMS["rotary"](), tmp_path / "run")
+    before = run(LINES)
+    folder = RunFolder.open(run.path)
+    folder.save_weights({name: tensor * 1.1 for name, tensor in folder.read_weights().items()})
+    after = load(run.path)
+    assert after(LINES) == load(run.path, engine="torch")(LINES) != before
+    assert len([item for item in (run.path / "ctranslate2").iterdir() if item.is_dir()]) == 1
+
+
+def test_a_run_that_nobody_may_write_to_is_answered_all_the_same(tmp_path: Path) -> None:
+    run = run_of(SYSTEMS["rotary"](), tmp_path / "run")
+    (run.path / "ctranslate2").write_text("in the way")
+    assert "ctranslate2" in {answer.engine for answer in run.answers(LINES)}
+
+
+def test_int8_is_chosen_when_asked_for_and_auto_is_measured_once(tmp_path: Path) -> None:
+    run = run_of(SYSTEMS["rotary"](), tmp_path / "run")
+    coarse = load(run.path, precision="int8")
+    assert coarse.answered_by().startswith("ctranslate2, int8")
+    assert sum(a == b for a, b in zip(coarse(LINES), run(LINES), strict=True)) > len(LINES) / 2
+    measured = load(run.path, precision="auto")
+    many = LINES * 2
+    first = measured(many)
+    notes = json.loads((run.path / "ctranslate2" / "layouts.json").read_text())
+    ((key, ((precision, *_), _)),) = notes.items()
+    assert key.endswith("auto")
+    again = load(run.path, precision="auto")
+    assert again.answered_by().startswith(f"ctranslate2, {precision}")
+    assert again(many) == first == load(run.path, precision=precision)(many)
+
+
+def test_the_command_says_who_answers(regard: Command, rotary: Run) -> None:
+    spoken = regard("run", rotary.path, stdin="\n".join(LINES[:3]))
+    assert spoken.err == f"engine: {rotary.answered_by()}\n"
+    printed = regard("run", rotary.path, "--json", "--engine", "ctranslate2", stdin=LINES[0]).json[0]
+    assert printed["engine"] == "ctranslate2"
+    assert printed["token_log_probs"]
+    own = regard("run", rotary.path, "--json", "--engine", "torch", stdin=LINES[0]).json[0]
+    assert own["engine"] == "torch"
+    assert own["text"] == printed["text"]
+    refused = regard("run", rotary.path, "--engine", "ctranslate2", "--sample", stdin=LINES[0])
+    assert refused.code == 2
+    assert "sampling" in refused.err
+    wrong = regard("run", rotary.path, "--engine", "ctranslate", stdin=LINES[0])
+    assert wrong.code == 2
+    assert "did you mean 'ctranslate2'" in wrong.err
