@@ -28,6 +28,7 @@ NOTHING_TO_LOOK_AT = {
     *("word2vec", "cbow"),
     "elmo",
     *("classifier", "pair_classifier", "similarity", "tagger", "bilstm_tagger", "deep_tagger"),
+    *("multiple_choice",),
 }
 every_recipe = pytest.mark.parametrize("name", RECIPES)
 TRAIN, VALID = pairs(160), pairs(24, seed=1)

@@ -103,6 +103,17 @@ def tagged(count: int, seed: int = 0) -> list[tuple[str, str]]:
     return rows
 
 
+def chosen(count: int, seed: int = 0) -> list[tuple[str, str]]:
+    """A word, then two or three others, of which the one that begins with a is right."""
+    rng, rows = random.Random(seed), list[tuple[str, str]]()
+    for _ in range(count):
+        given, *words = (word.replace("a", "c") for word, _ in pairs(rng.randint(3, 4), rng.randrange(9999)))
+        right = rng.randrange(len(words))
+        words[right] = "a" + words[right]
+        rows.append(("\t".join((given, *words)), str(right)))
+    return rows
+
+
 _TEXT_TOKENIZER = "data.tokenizer={unit: character, size: 100}"
 _LABELLED = (_TEXT_TOKENIZER, "evaluation.examples=8")
 KINDS = {
@@ -155,6 +166,7 @@ KINDS = {
         tagged,
         lambda: [words for words, _ in tagged(24, seed=1)],
     ),
+    "choices": Kind(0.02, _LABELLED, chosen, lambda: [text for text, _ in chosen(24, seed=1)]),
     "labelled pairs": Kind(
         0.02,
         _LABELLED,

@@ -16,6 +16,8 @@ class Announcements(Listener):
         self.say(f"model  {parameters:,} parameters")
         if transfer is not None:
             self.say(f"       {len(transfer.taken)} tensors taken over, {len(transfer.untouched)} start anew")
+            for name in transfer.grown:
+                self.say(f"       has new rows: {name}")
             for name in transfer.untouched[:8]:
                 self.say(f"       starts anew: {name}")
 

@@ -64,7 +64,13 @@ class ExampleBatch(NamedTuple):
 
 
 def batch_of(examples: Sequence[Example], rows: np.ndarray, padding: int) -> ExampleBatch:
-    readings = [reading for example in examples for reading in example.readings]
+    most = max(len(example.readings) for example in examples)
+    # Who has fewer rows to choose among than others has its first again; its head knows how many count.
+    readings = [
+        reading
+        for example in examples
+        for reading in (*example.readings, *example.readings[:1] * (most - len(example.readings)))
+    ]
     wanted = [np.asarray(example.wanted) for example in examples]
     filled = np.zeros((len(wanted), max(map(len, wanted))), dtype=np.result_type(*wanted))
     for row, values in zip(filled, wanted, strict=True):
@@ -76,7 +82,7 @@ def batch_of(examples: Sequence[Example], rows: np.ndarray, padding: int) -> Exa
         Places.pad([reading.places for reading in readings]) if asked else None,
         torch.from_numpy(filled).to(kind),
         rows,
-        len(examples[0].readings),
+        most,
     )
 
 

@@ -44,6 +44,8 @@ class LabelledSpec(DataSpec):
     letters: bool = False
     """Give the model the letters of every word, too."""
     layout: LayoutSpec = LayoutSpec()
+    both_orders: bool = False
+    """Read a pair also the other way round: for what has no order (Radford et al. 2018 §3.3)."""
     batch_tokens: int = Field(default=1024, ge=1)
     """Most tokens of a batch, padding counted."""
     longest: int = Field(default=256, ge=4, le=32_000)
@@ -59,6 +61,8 @@ class LabelledSpec(DataSpec):
             raise ValueError(f"longest={self.longest} does not fit into batch_tokens={self.batch_tokens}")
         if self.letters and self.tokenizer.unit not in WHOLE_WORDS:
             raise ValueError(f"letters are those of words, but unit={self.tokenizer.unit!r} cuts words: word")
+        if self.both_orders and self.texts == 1:
+            raise ValueError("both_orders: one text alone has only one")
         return self
 
     @property
@@ -86,7 +90,7 @@ class LabelledSpec(DataSpec):
             judged = list(full_records(other, ReadReport()))
         if not rows:
             raise DataError("there is no example to train on", file=origin.name)
-        lexicon = self._lexicon(rows, known)
+        lexicon = self._lexicon(rows, judged if other is None else [], known)
         encoded, kept_back = (self._encoded(some, lexicon) for some in (rows, judged))
         seconds = time.perf_counter() - started
         report = report_of(origin.name, lexicon, encoded, kept_back, self.longest, read.empty, seconds)
@@ -110,19 +114,26 @@ class LabelledSpec(DataSpec):
         return BETWEEN.join(record.fields[field] for field in self.record_fields[:-1])
 
     def readings(self, tokenizer: Tokenizer, texts: Sequence[str], first_line: int = 1) -> list[Reading]:
-        """As a model reads them."""
+        """As a model reads them, pairs in their own order."""
+        return [rows[0] for rows in self.rows_of(tokenizer, texts, first_line)]
+
+    def rows_of(
+        self, tokenizer: Tokenizer, texts: Sequence[str], first_line: int = 1
+    ) -> list[tuple[Reading, ...]]:
+        """Everything that is read of each."""
         parts = [self._parts(text, line) for line, text in enumerate(texts, start=first_line)]
         rows = iter(tokenizer.encode_many([part for some in parts for part in some]))
-        readings = [
-            self.layout.lay(tokenizer, [next(rows) for _ in range(self.texts)], self.longest) for _ in parts
-        ]
-        if not self.letters:
-            return readings
-        words = ([words_of(tokenizer, part) for part in some] for some in parts)
-        return [
-            reading._replace(words=self.layout.lay_words(own, self.longest))
-            for reading, own in zip(readings, words, strict=True)
-        ]
+        found = []
+        for some in parts:
+            own = [next(rows) for _ in some]
+            words = [words_of(tokenizer, part) for part in some] if self.letters else None
+            orders = ((own, words), (own[::-1], words and words[::-1]))[: 1 + self.both_orders]
+            found.append(tuple(self._laid(tokenizer, *order) for order in orders))
+        return found
+
+    def _laid(self, tokenizer: Tokenizer, ids: list[list[int]], words: list[list[str]] | None) -> Reading:
+        reading = self.layout.lay(tokenizer, ids, self.longest)
+        return reading if words is None else reading._replace(words=self.layout.lay_words(words, self.longest))
 
     def _parts(self, text: str, line: int) -> list[str]:
         if self.texts == 1:
@@ -142,21 +153,22 @@ class LabelledSpec(DataSpec):
         chosen = splits.test or splits.valid or splits.train if Path(data).is_dir() else splits.train
         return list(read_records(chosen, self.record_fields, columns=self.columns))
 
-    def _lexicon(self, rows: list[Record], known: Lexicon | None) -> Lexicon:
+    def _lexicon(self, rows: list[Record], held: list[Record], known: Lexicon | None) -> Lexicon:
         labels = {} if known is None else known.labels
         if self.wanted == "class" and not labels:
-            labels = {"label": Labels.learn(record.fields["label"] for record in rows)}
+            # A class so rare that all of it was held out is a class.
+            labels = {"label": Labels.learn(record.fields["label"] for record in (*rows, *held))}
         if known is not None:
-            return Lexicon({"text": known["text"]}, labels)
+            return Lexicon({"text": known["text"].with_tokens(self.layout.new_tokens)}, labels)
         texts = [record.fields[field] for record in rows for field in self.record_fields[:-1]]
-        return Lexicon({"text": Tokenizer.train(self.tokenizer, texts)}, labels)
+        learned = Tokenizer.train(self.tokenizer, texts)
+        return Lexicon({"text": learned.with_tokens(self.layout.new_tokens)}, labels)
 
     def _encoded(self, rows: list[Record], lexicon: Lexicon) -> Examples:
         texts = [self.text_of(record) for record in rows]
-        readings = self.readings(lexicon["text"], texts)
+        readings = self.rows_of(lexicon["text"], texts)
         encoded = [
-            Example((reading,), [self._value(record, lexicon)])
-            for reading, record in zip(readings, rows, strict=True)
+            Example(own, [self._value(record, lexicon)]) for own, record in zip(readings, rows, strict=True)
         ]
         return Examples(
             encoded, [(text, record.fields["label"]) for text, record in zip(texts, rows, strict=True)]

@@ -23,33 +23,65 @@ class Reading(NamedTuple):
     """What each token is spelled as, where a model looks at letters; marks are spelled as nothing."""
 
 
+class FrameSpec(Spec):
+    """Tokens of a task's own around and between texts, learned with it (Radford et al. 2018 §3.3)."""
+
+    start: str = "<start>"
+    delimiter: str = "<delimiter>"
+    extract: str = "<extract>"
+    """The last of a row, where it is summed up."""
+
+
 class LayoutSpec(Spec):
     begin: bool = True
     """Put the begin mark in front: the place where a row is summed up."""
     between: int = Field(default=1, ge=1, le=2)
     """End marks between two texts (RoBERTa has two)."""
+    frame: FrameSpec | None = None
+    """New tokens in place of these marks; null: begin and end."""
+
+    @property
+    def new_tokens(self) -> tuple[str, ...]:
+        """What a vocabulary must have beside what it has learned."""
+        return () if self.frame is None else tuple(str(name) for name in self.frame.to_dict().values())
+
+    @property
+    def before(self) -> int:
+        """Tokens in front of the first text."""
+        return 1 if self.frame is not None else int(self.begin)
 
     def room(self, texts: int, longest: int) -> int:
         """Tokens of text that fit into a row of ``longest``."""
-        return longest - self.begin - 1 - (self.between if texts > 1 else 0)
+        return longest - self.before - 1 - (self._between if texts > 1 else 0)
+
+    @property
+    def _between(self) -> int:
+        return self.between if self.frame is None else 1
+
+    def _marks(self, tokenizer: Tokenizer) -> tuple[int, int, int]:
+        if self.frame is None:
+            return tokenizer.begin, tokenizer.end, tokenizer.end
+        start, delimiter, extract = (tokenizer.number_of(name) for name in self.new_tokens)
+        return start, delimiter, extract
 
     def lay(self, tokenizer: Tokenizer, texts: Sequence[list[int]], longest: int) -> Reading:
         """Too long a row is cut at the end of its longest text."""
         before = sum(map(len, texts))
         texts = shortened(texts, self.room(len(texts), longest))
-        ids = [tokenizer.begin] * self.begin + texts[0]
-        second = len(ids) + self.between
+        start, delimiter, extract = self._marks(tokenizer)
+        ids = [start] * self.before + texts[0]
+        second = len(ids) + self._between
         if len(texts) > 1:
-            ids += [tokenizer.end] * self.between + texts[1]
-        ids.append(tokenizer.end)
+            ids += [delimiter] * self._between + texts[1]
+        ids.append(extract)
         return Reading(ids, min(second, len(ids)), [], before - sum(map(len, texts)))
 
     def lay_words(self, texts: Sequence[list[str]], longest: int) -> tuple[str, ...]:
         """What each token of such a row is spelled as; marks as nothing."""
         first, *others = shortened(texts, self.room(len(texts), longest))
-        words = [*[""] * self.begin, *first]
+        words = [*[""] * self.before, *first]
         for other in others:
-            words += [*[""] * self.between, *other]
+            words += [*[""] * self._between, *other]
         return (*words, "")
 
 

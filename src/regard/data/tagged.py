@@ -124,7 +124,7 @@ class TaggedSpec(DataSpec):
 
     def _row(self, tokenizer: Tokenizer, words: list[str], pieces: list[list[int]]) -> Reading:
         reading = self.layout.lay(tokenizer, [[token for piece in pieces for token in piece]], self.longest)
-        first = np.cumsum([int(self.layout.begin), *map(len, pieces)])[:-1]
+        first = np.cumsum([self.layout.before, *map(len, pieces)])[:-1]
         reading = reading._replace(places=first.tolist())
         if not self.letters:
             return reading
@@ -141,10 +141,9 @@ class TaggedSpec(DataSpec):
             # A tag so rare that only validation data have it is no reason not to train.
             labels = {"label": Labels.learn(tag for row in (*rows, *judged) for tag in row.tags)}
         if known is not None:
-            return Lexicon({"text": known["text"]}, labels)
-        return Lexicon(
-            {"text": Tokenizer.train(self.tokenizer, [" ".join(row.words) for row in rows])}, labels
-        )
+            return Lexicon({"text": known["text"].with_tokens(self.layout.new_tokens)}, labels)
+        learned = Tokenizer.train(self.tokenizer, [" ".join(row.words) for row in rows])
+        return Lexicon({"text": learned.with_tokens(self.layout.new_tokens)}, labels)
 
     def _encoded(self, rows: list[TaggedSentence], lexicon: Lexicon) -> Examples:
         labels, encoded = lexicon.labels["label"], list[Example]()

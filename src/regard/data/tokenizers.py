@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import tokenizers as library
+from tokenizers import AddedToken
 
 from regard.core.errors import RunError, UsageError
 from regard.data.byte_pairs import DroppingWord, Merge
@@ -76,6 +77,27 @@ class Tokenizer:
         """Whether it puts a space in front of every text, even of one that begins with a space."""
         alone = self.encode("a")
         return self.encode("a a")[len(alone) :] == alone != self.encode(" a")
+
+    def with_tokens(self, names: Sequence[str]) -> "Tokenizer":
+        """The same vocabulary with tokens behind its last that stand for no text; itself if it has them."""
+        missing = [name for name in names if self._inner.token_to_id(name) is None]
+        if not missing:
+            return self
+        inner = self.to_library()
+        # Spare rows of an imported model are somebody else's.
+        spare = self.size - inner.get_vocab_size()
+        inner.add_special_tokens([AddedToken(f"<spare {n}>", special=True) for n in range(spare)])
+        inner.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in missing])
+        imported = self.spec.unit == "imported"
+        spec = self.spec.model_copy(update={"size": inner.get_vocab_size()}) if imported else self.spec
+        return Tokenizer(spec, inner, self.marks)
+
+    def number_of(self, name: str) -> int:
+        """The id of a token that stands for no text."""
+        number = self._inner.token_to_id(name)
+        if number is None:
+            raise RunError(f"the vocabulary has no token {name!r}, which the layout of rows needs")
+        return int(number)
 
     def encode(self, text: str) -> list[int]:
         return self.encode_many([text])[0]

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.core.sequences import Places
 from regard.core.spec import Spec
+from regard.parts.pooling import MaxSpec, PoolingSpec
 
 
 class States(NamedTuple):
@@ -44,9 +45,14 @@ class HeadSpec(Spec):
     kinds: ClassVar[dict[str, str]] = {
         "label": "regard.heads.labels:LabelSpec",
         "number": "regard.heads.labels:NumberSpec",
+        "choice": "regard.heads.labels:ChoiceSpec",
         "tags": "regard.heads.tags:TagsSpec",
     }
 
     def build(self, width: int, labels: int) -> Head:
         """``labels``: how many classes there are; 0 where there are none."""
         raise NotImplementedError
+
+    def summary(self) -> PoolingSpec:
+        """Where a reader under such a head learned to say what it has read: everywhere, unless it is said."""
+        return MaxSpec()

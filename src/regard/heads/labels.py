@@ -1,5 +1,6 @@
 """One answer for a whole row: a class or a number, from all its states made one."""
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from pydantic import Field
@@ -22,6 +23,11 @@ class SummarySpec(HeadSpec):
     """Of that layer."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Of the summary, and of the layer between."""
+    together: int = Field(default=1, ge=1)
+    """Rows that belong together, such as both orders of a pair: their summaries are added."""
+
+    def summary(self) -> PoolingSpec:
+        return self.pooling
 
 
 class LabelSpec(SummarySpec):
@@ -37,6 +43,13 @@ class NumberSpec(SummarySpec):
         return Number(self, width, 1)
 
 
+class ChoiceSpec(SummarySpec):
+    """A score for every row; of rows that belong together one is right."""
+
+    def build(self, width: int, labels: int) -> "Choice":
+        return Choice(self, width, 1)
+
+
 class Summary(Head):
     """W φ(V pooled)."""
 
@@ -44,12 +57,15 @@ class Summary(Head):
         super().__init__()
         self.pooling, self.activation = spec.pooling, ACTIVATIONS[spec.activation]
         pooled = spec.pooling.width(width)
-        self.dropout = Dropout(spec.dropout)
+        self.dropout, self.together = Dropout(spec.dropout), spec.together
         self.between = initialise(nn.Linear(pooled, spec.hidden)) if spec.hidden else None
         self.answers = initialise(nn.Linear(spec.hidden or pooled, answers))
 
-    def forward(self, states: States) -> Float[Tensor, "batch answers"]:
-        pooled = self.dropout(self.pooling.pool(states.x, states.real))
+    def forward(self, states: States) -> Float[Tensor, "examples answers"]:
+        summary = self.pooling.pool(states.x, states.real)
+        pooled = self.dropout(
+            summary.view(-1, self.together, summary.shape[1]).sum(1) if self.together > 1 else summary
+        )
         if self.between is not None:
             pooled = self.dropout(self.activation(self.between(pooled)))
         scores: Tensor = self.answers(pooled)
@@ -82,3 +98,20 @@ class Number(Summary):
         places: Places | None,
     ) -> Cost:
         return Cost(F.mse_loss(scores, wanted.to(scores.dtype), reduction="sum"), len(scores))
+
+
+class Choice(Summary):
+    """A softmax over the rows of one question (Radford et al. 2018 §3.3; Devlin et al. 2019 §4.4)."""
+
+    def cost(
+        self,
+        scores: Float[Tensor, "batch 1"],
+        wanted: Int[Tensor, "examples 2"] | Float[Tensor, "examples 2"],
+        places: Places | None,
+    ) -> Cost:
+        """``wanted``: which row is right, and how many there are to choose among."""
+        right, among = wanted.unbind(1)
+        table = scores.view(len(wanted), -1)
+        beyond = torch.arange(table.shape[1], device=table.device) >= among[:, None]
+        loss = F.cross_entropy(table.masked_fill(beyond, -torch.inf), right, reduction="sum")
+        return Cost(loss, len(wanted))

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from regard.core.sequences import Tokens
 from regard.core.state import State
+from regard.heads.vocabulary import VocabularySpec
 from regard.models.decoder import DecoderSpec
 from regard.models.encoder import EncoderSpec
 from regard.models.model import ModelSpec
@@ -31,6 +32,12 @@ class LanguageModelSpec(ModelSpec):
     def reader(self) -> EncoderSpec:
         """Its decoder, which reads what it does not have to write."""
         return EncoderSpec(embedding=self.decoder.embedding, stack=self.decoder.stack, sees="earlier")
+
+    def writer(self) -> VocabularySpec | None:
+        return self.decoder.head
+
+    def tied_words(self) -> bool:
+        return self.tied
 
     def summary(self) -> PoolingSpec:
         """At the end of what it saw."""

@@ -7,6 +7,7 @@ from torch import nn
 
 from regard.core.errors import UsageError
 from regard.core.spec import Spec
+from regard.heads.vocabulary import VocabularySpec
 from regard.models.encoder import EncoderSpec
 from regard.parts.pooling import MaxSpec, PoolingSpec
 
@@ -37,6 +38,14 @@ class ModelSpec(Spec):
     def reader(self) -> EncoderSpec:
         """What of it reads: where another model may start from."""
         raise UsageError(f"a model of kind {self.kind()!r} has nothing that reads: start from another")
+
+    def writer(self) -> VocabularySpec | None:
+        """What it says with which token comes next, read off what reads; None: it does not say that."""
+        return None
+
+    def tied_words(self) -> bool:
+        """Whether it does so by the matrix of its embedding."""
+        return True
 
     def summary(self) -> PoolingSpec:
         """Where its reader says what it has read: everywhere, unless it learned to do so at one place."""

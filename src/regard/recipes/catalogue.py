@@ -162,6 +162,12 @@ RECIPES: dict[str, Entry] = {
         "a tag for every word: three bidirectional layers, each reading both directions below",
         "Irsoy and Cardie 2014",
     ),
+    "multiple_choice": Entry(
+        "regard.recipes.labelling:multiple_choice",
+        "which of several choices is right, each read with what is given",
+        "Radford et al. 2018",
+        builds_on=True,
+    ),
     "similarity": Entry(
         "regard.recipes.labelling:similarity",
         "how alike two texts are, as a number",

@@ -1,15 +1,16 @@
 """Say what a text is: classifiers over any reader, from nothing or from a model that has read before."""
 
+from regard.data.choices import ChoicesSpec
 from regard.data.labelled import LabelledSpec
-from regard.data.layouts import LayoutSpec
+from regard.data.layouts import FrameSpec, LayoutSpec
 from regard.data.tokenizers import TokenizerSpec
 from regard.heads.head import HeadSpec
-from regard.heads.labels import LabelSpec, NumberSpec
+from regard.heads.labels import ChoiceSpec, LabelSpec, NumberSpec
 from regard.mixers.recurrent import RecurrentSpec
 from regard.models.encoder import EncoderSpec
 from regard.models.labeller import LabellerSpec
 from regard.models.model import ModelSpec
-from regard.objectives.judgement import JudgementSpec
+from regard.objectives.judgement import JudgementSpec, WritingSpec
 from regard.parts.cells import LongShortTermSpec
 from regard.parts.embeddings import EmbeddingSpec
 from regard.parts.pooling import MaxSpec
@@ -17,6 +18,7 @@ from regard.recipes.system import SystemSpec
 from regard.search.ranking import RankingSpec
 from regard.stacks.join import PlainSpec
 from regard.stacks.stack import BlockSpec, StackSpec
+from regard.tasks.choosing import ChoosingSpec
 from regard.tasks.classification import ClassificationSpec, SimilaritySpec
 from regard.tasks.task import TaskSpec
 from regard.training.evaluation import EvaluationSpec
@@ -36,9 +38,33 @@ def pair_classifier(start: ModelSpec | None = None) -> SystemSpec:
 
 
 def similarity(start: ModelSpec | None = None) -> SystemSpec:
-    """Two texts, one number: how alike they are."""
-    head = NumberSpec(pooling=MaxSpec() if start is None else start.summary(), dropout=0.1)
-    return judging(start, head, texts=2, numbers=True)
+    """Two texts, one number: how alike they are. Who reads in one direction reads both orders of them."""
+    orders = 2 if writes(start) else 1
+    head = NumberSpec(pooling=MaxSpec() if start is None else start.summary(), dropout=0.1, together=orders)
+    system = judging(start, head, texts=2, numbers=True)
+    return system.override(["data.both_orders=true"]) if orders == 2 else system
+
+
+def multiple_choice(start: ModelSpec | None = None) -> SystemSpec:
+    """Each choice is read behind what is given; a softmax over their scores (Devlin et al. 2019 §4.4)."""
+    head = ChoiceSpec(
+        pooling=MaxSpec() if start is None else start.summary(), dropout=0.3 if start is None else 0.1
+    )
+    return SystemSpec(
+        data=ChoicesSpec(
+            tokenizer=TokenizerSpec(unit="word", size=20_000, lowercase=True),
+            letters=spells(start),
+            layout=layout_for(start),
+            batch_tokens=2048,
+            longest=room_for(start),
+        ),
+        model=labeller(start, head),
+        objective=objective_for(start),
+        training=learning(fresh=start is None, watch="accuracy"),
+        task=ChoosingSpec(),
+        search=RankingSpec(),
+        evaluation=EvaluationSpec(metric="accuracy", examples=2000),
+    )
 
 
 def summed_up(start: ModelSpec | None) -> LabelSpec:
@@ -54,18 +80,51 @@ def judging(start: ModelSpec | None, head: HeadSpec, texts: int, numbers: bool =
             texts=2 if texts == 2 else 1,
             wanted="number" if numbers else "class",
             tokenizer=TokenizerSpec(unit="word", size=20_000, lowercase=True, min_count=1),
-            letters=start is not None and start.reader().embedding.spelling is not None,
-            layout=LayoutSpec(begin=start is None or start.begins),
+            letters=spells(start),
+            layout=layout_for(start),
             batch_tokens=1024,
-            longest=256,
+            longest=room_for(start),
         ),
-        model=LabellerSpec(encoder=recurrent_reader() if start is None else start.reader(), head=head),
-        objective=JudgementSpec(),
+        model=labeller(start, head),
+        objective=objective_for(start),
         training=learning(fresh=start is None, watch="loss" if numbers else "accuracy"),
         task=task,
         search=RankingSpec(),
         evaluation=EvaluationSpec(metric="pearson" if numbers else "accuracy", examples=2000),
     )
+
+
+def labeller(start: ModelSpec | None, head: HeadSpec) -> LabellerSpec:
+    """What starts from a writer keeps what it writes with."""
+    if start is None:
+        return LabellerSpec(encoder=recurrent_reader(), head=head)
+    return LabellerSpec(encoder=start.reader(), head=head, words=start.writer(), tied=start.tied_words())
+
+
+def writes(start: ModelSpec | None) -> bool:
+    return start is not None and start.writer() is not None
+
+
+def spells(start: ModelSpec | None) -> bool:
+    """Whether its reader looks at letters."""
+    return start is not None and start.reader().embedding.spelling is not None
+
+
+def layout_for(start: ModelSpec | None) -> LayoutSpec:
+    """A writer is told what a row is by tokens of the task's own (Radford et al. 2018 §3.3)."""
+    if writes(start):
+        return LayoutSpec(frame=FrameSpec())
+    return LayoutSpec(begin=start is None or start.begins)
+
+
+def objective_for(start: ModelSpec | None) -> JudgementSpec:
+    return JudgementSpec(beside=WritingSpec() if writes(start) else None)
+
+
+def room_for(start: ModelSpec | None, usual: int = 256) -> int:
+    """Tokens of a row, no more than there are positions."""
+    positions = None if start is None else start.reader().embedding.positions.to_dict().get("longest")
+    return usual if not isinstance(positions, int) else min(usual, positions)
 
 
 def recurrent_reader(

@@ -60,10 +60,10 @@ class Classification(Task):
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
         """The most probable classes of every text."""
-        readings = self.data.readings(self.tokenizer, asked.texts, asked.first_line)
+        readings = self.data.rows_of(self.tokenizer, asked.texts, asked.first_line)
         log_probs = self._log_probs(readings)
         return [
-            Answer(text, self.tokenizer.pieces(reading.ids), self._candidates(row))
+            Answer(text, self.tokenizer.pieces(reading[0].ids), self._candidates(row))
             for text, reading, row in zip(asked.texts, readings, log_probs, strict=True)
         ]
 
@@ -73,7 +73,7 @@ class Classification(Task):
     ) -> list[Scored]:
         """log p(class | text)."""
         log_probs = self._log_probs(
-            self.data.readings(self.tokenizer, [record[0] for record in records], first_line)
+            self.data.rows_of(self.tokenizer, [record[0] for record in records], first_line)
         )
         scored = []
         for line, (record, row) in enumerate(zip(records, log_probs, strict=True), start=first_line):
@@ -91,12 +91,12 @@ class Classification(Task):
 
     @torch.inference_mode()
     def written(self, source: str, target: str | None = None) -> Written:
-        (reading,) = self.data.readings(self.tokenizer, [source])
-        row = self._log_probs([reading])[0]
+        (rows,) = self.data.rows_of(self.tokenizer, [source])
+        row = self._log_probs([rows])[0]
         label = self.labels.names[int(row.argmax())] if target is None else target
         return Written(
-            lambda: self.model.judge(tokens_of([reading], self.tokenizer.pad).to(self.device), None),
-            self.tokenizer.pieces(reading.ids),
+            lambda: self.model.judge(tokens_of(rows, self.tokenizer.pad).to(self.device), None),
+            self.tokenizer.pieces(rows[0].ids),
             [],
             [label],
             log_probs=(float(row[self.labels.number(label)]),),
@@ -114,7 +114,7 @@ class Classification(Task):
             )
         ]
 
-    def _log_probs(self, readings: Sequence[Reading]) -> Float[Tensor, "texts labels"]:
+    def _log_probs(self, readings: Sequence[tuple[Reading, ...]]) -> Float[Tensor, "texts labels"]:
         return judged(self.model, readings, self.tokenizer.pad, self.device, self.budget).log_softmax(-1)
 
 
@@ -144,12 +144,12 @@ class Similarity(Task):
 
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
-        readings = self.data.readings(self.tokenizer, asked.texts, asked.first_line)
+        readings = self.data.rows_of(self.tokenizer, asked.texts, asked.first_line)
         values = self._values(readings)
         return [
             Answer(
                 text,
-                self.tokenizer.pieces(reading.ids),
+                self.tokenizer.pieces(reading[0].ids),
                 [Candidate(f"{value:.4f}", [f"{value:.4f}"], [], 0.0, value, finished=True)],
             )
             for text, reading, value in zip(asked.texts, readings, values.tolist(), strict=True)
@@ -166,7 +166,7 @@ class Similarity(Task):
         """Correlation with what people said, by value and by rank, and the squared error."""
         if metric not in (None, "pearson", "spearman"):
             raise UsageError(f"--metric {metric}: numbers are judged by pearson and spearman")
-        said = self._values(self.data.readings(self.tokenizer, [record[0] for record in records]))
+        said = self._values(self.data.rows_of(self.tokenizer, [record[0] for record in records]))
         wanted = np.array([number_of(record[-1], line=line) for line, record in enumerate(records, start=1)])
         found = said.double().numpy()
         scores = {
@@ -180,30 +180,32 @@ class Similarity(Task):
 
     @torch.inference_mode()
     def written(self, source: str, target: str | None = None) -> Written:
-        (reading,) = self.data.readings(self.tokenizer, [source])
+        (rows,) = self.data.rows_of(self.tokenizer, [source])
         return Written(
-            lambda: self.model.judge(tokens_of([reading], self.tokenizer.pad).to(self.device), None),
-            self.tokenizer.pieces(reading.ids),
+            lambda: self.model.judge(tokens_of(rows, self.tokenizer.pad).to(self.device), None),
+            self.tokenizer.pieces(rows[0].ids),
             [],
-            [f"{float(self._values([reading])[0]):.4f}"],
+            [f"{float(self._values([rows])[0]):.4f}"],
             log_probs=(0.0,),
         )
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.tokenizer.pieces(ids)
 
-    def _values(self, readings: Sequence[Reading]) -> Float[Tensor, "texts"]:
+    def _values(self, readings: Sequence[tuple[Reading, ...]]) -> Float[Tensor, "texts"]:
         return judged(self.model, readings, self.tokenizer.pad, self.device, self.budget)[:, 0]
 
 
 def judged(
-    model: Judge, readings: Sequence[Reading], padding: int, device: torch.device, budget: int
+    model: Judge, examples: Sequence[tuple[Reading, ...]], padding: int, device: torch.device, budget: int
 ) -> Float[Tensor, "texts scores"]:
-    """Scores of whole rows, in their order, read together with rows of like length."""
-    lengths = np.array([[len(reading.ids)] for reading in readings], dtype=np.int32).reshape(-1, 1)
+    """Scores of examples, in their order, read together with such as are as long."""
+    lengths = np.array(
+        [[len(rows) * max(len(row.ids) for row in rows)] for rows in examples], dtype=np.int32
+    ).reshape(-1, 1)
     budget = max(budget, int(lengths.max(initial=1)))
     found = dict[int, Tensor]()
-    for rows in evaluation_batches(lengths, budget):
-        tokens = tokens_of([readings[row] for row in rows], padding).to(device)
-        found |= dict(zip(rows.tolist(), model.judge(tokens, None).float().cpu(), strict=True))
-    return torch.stack([found[row] for row in range(len(readings))])
+    for numbers in evaluation_batches(lengths, budget):
+        tokens = tokens_of([row for number in numbers for row in examples[number]], padding).to(device)
+        found |= dict(zip(numbers.tolist(), model.judge(tokens, None).float().cpu(), strict=True))
+    return torch.stack([found[number] for number in range(len(examples))])

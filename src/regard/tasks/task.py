@@ -186,6 +186,7 @@ class TaskSpec(Spec):
         "filling": "regard.tasks.filling:FillingSpec",
         "tagging": "regard.tasks.tagging:TaggingSpec",
         "word_vectors": "regard.tasks.word_vectors:WordVectorsTaskSpec",
+        "choosing": "regard.tasks.choosing:ChoosingSpec",
     }
     unsaid: ClassVar[str | None] = "transduction"
 

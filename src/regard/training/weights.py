@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import safetensors.torch
+import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
@@ -66,6 +67,9 @@ def load_all(model: nn.Module, stored: Mapping[str, Tensor], where: Path) -> Non
     _copy(model, stored, list(own))
 
 
+_A_ROW_A_TOKEN = ("embedding.tokens.weight", "words.weight", "words.bias")
+
+
 class Transfer(NamedTuple):
     """What went over from another run, by name."""
 
@@ -74,6 +78,8 @@ class Transfer(NamedTuple):
     """Weights of the model that the other run does not have, or has in another shape."""
     unused: list[str]
     """Weights of the other run that found no place."""
+    grown: tuple[str, ...] = ()
+    """Of those taken, tables of words that have rows of their own beyond the other run's."""
 
 
 def load_matching(
@@ -85,6 +91,12 @@ def load_matching(
     """
     own = named_weights(model)
     stored = {_name_here(name, own, *reader): tensor for name, tensor in stored.items()}
+    grown = {
+        name: torch.cat((stored[name], tensor[len(stored[name]) :].cpu()))
+        for name, tensor in own.items()
+        if name in stored and _grows(name, stored[name], tensor)
+    }
+    stored = {**stored, **grown}
     taken = [name for name in own if name in stored and _alike(stored[name], own[name])]
     if not taken:
         raise UsageError(
@@ -93,14 +105,26 @@ def load_matching(
         )
     _copy(model, stored, taken)
     return Transfer(
-        taken, [name for name in own if name not in taken], [name for name in stored if name not in taken]
+        taken,
+        [name for name in own if name not in taken],
+        [name for name in stored if name not in taken],
+        tuple(grown),
     )
+
+
+def _grows(name: str, stored: Tensor, own: Tensor) -> bool:
+    """A vocabulary that was taken over may have got tokens behind its last; those it had keep their rows."""
+    of_tokens = name.endswith(_A_ROW_A_TOKEN)
+    return of_tokens and len(stored) < len(own) and stored.shape[1:] == own.shape[1:]
 
 
 def _name_here(name: str, own: Mapping[str, Tensor], there: str, here: str) -> str:
     """What reads goes where this model reads, unless the name means something here as it is."""
     if name in own or not name.startswith(f"{there}."):
         return name
+    words = f"words.{name.removeprefix(f'{there}.head.')}"
+    if name.startswith(f"{there}.head.") and words in own:
+        return words
     renamed = f"{here}.{name.removeprefix(f'{there}.')}"
     return renamed if renamed in own else name
 
