@@ -133,7 +133,9 @@ class LabelledSpec(DataSpec):
 
     def _laid(self, tokenizer: Tokenizer, ids: list[list[int]], words: list[list[str]] | None) -> Reading:
         reading = self.layout.lay(tokenizer, ids, self.longest)
-        return reading if words is None else reading._replace(words=self.layout.lay_words(words, self.longest))
+        return (
+            reading if words is None else reading._replace(words=self.layout.lay_words(words, self.longest))
+        )
 
     def _parts(self, text: str, line: int) -> list[str]:
         if self.texts == 1:
