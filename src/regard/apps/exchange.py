@@ -1,10 +1,10 @@
 """Runs from and for other programs: ``regard import`` and ``regard export``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from regard.apps.session import load, read_lexicon
+from regard.apps.session import Run, load, read_lexicon
 from regard.core.errors import RunError, UsageError, nearest
 from regard.data.tokenizers import Tokenizer
 from regard.interop.aside import refuse_occupied, written_aside
@@ -12,8 +12,10 @@ from regard.interop.hugging_face import folder_files, read_folder
 from regard.recipes.system import SystemSpec
 from regard.training.durable import replace_file, write_synced
 from regard.training.run_folder import RECORD, RunFolder
+from regard.training.weights import named_weights
 
 FORMATS = {
+    "ct2": "a folder for CTranslate2 (Transformers)",
     "hf": "a folder for Hugging Face transformers (GPT-2)",
     "arpa": "a file for n-gram toolkits (SRILM, KenLM)",
 }
@@ -45,10 +47,24 @@ def export_run(run: str | Path, out: str | Path, to: str) -> Exchanged:
     """A run folder becomes what another program reads."""
     if to not in FORMATS:
         raise UsageError(f"--to {to}: there is no such format{nearest(to, FORMATS)}")
-    return _export_arpa(Path(run), Path(out)) if to == "arpa" else _export_folder(Path(run), Path(out))
+    return _EXPORTS[to](Path(run), Path(out))
 
 
-def _export_folder(run: Path, target: Path) -> Exchanged:
+def _export_ctranslate2(run: Path, target: Path) -> Exchanged:
+    from regard.interop.ctranslate2_folder import export_model
+
+    refuse_occupied(target)
+    loaded = load(run, device="cpu")
+    export_model(loaded.spec.model, loaded.lexicon, loaded.model.state_dict(), target)
+    return _exchanged(target, loaded)
+
+
+def _exchanged(target: Path, run: Run) -> Exchanged:
+    parameters = sum(tensor.numel() for tensor in named_weights(run.model).values())
+    return Exchanged(str(target), parameters, max(tokenizer.size for tokenizer in run.lexicon.values()))
+
+
+def _export_hugging_face(run: Path, target: Path) -> Exchanged:
     refuse_occupied(target)
     folder = RunFolder.open(run)
     system = SystemSpec.from_dict(folder.record.spec, where=str(run / RECORD))
@@ -83,6 +99,13 @@ def _export_arpa(run: Path, target: Path) -> Exchanged:
     target.absolute().parent.mkdir(parents=True, exist_ok=True)
     replace_file(target, text.encode())
     return Exchanged(str(target), sum(tensor.numel() for tensor in loaded.model.buffers()), tokenizer.size)
+
+
+_EXPORTS: dict[str, Callable[[Path, Path], Exchanged]] = {
+    "ct2": _export_ctranslate2,
+    "hf": _export_hugging_face,
+    "arpa": _export_arpa,
+}
 
 
 def arpa_names(tokenizer: Tokenizer) -> list[str]:

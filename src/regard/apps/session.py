@@ -23,6 +23,9 @@ from regard.tasks.task import NO_WISHES, WINDOW, Evaluation, Means, Task, Wishes
 from regard.training.run_folder import RunFolder
 
 
+_NOT_ONE = "its weights are not those of one run folder"
+
+
 class Run:
     """A model with its vocabularies, its task and its search. Nothing of a request is kept between calls."""
 
@@ -46,8 +49,8 @@ class Run:
         """Who answers: the fastest that can do the same, converted the first time it is needed."""
         if self.seal is None:
             if self.wanted_engine not in ("auto", "torch"):
-                raise UsageError(f"--engine {self.wanted_engine}: cannot answer for several runs as one")
-            return Choice(None, "several runs are asked as one")
+                raise UsageError(f"--engine {self.wanted_engine}: {_NOT_ONE}")
+            return Choice(None, _NOT_ONE)
         weights = self.model.state_dict()
         run = Candidate(self.path, self.seal, self.spec.model, self.lexicon, weights, self.device)
         return choose(self.wanted_engine, self.precision, run)

@@ -112,7 +112,7 @@ def train(
         )
     model.eval()
     write_report(run, result, prepared, folder)
-    return Trained(run, result)
+    return Trained(Run(folder_path, spec, model, prepared.lexicon, chosen, folder.seal()), result)
 
 
 def refuse_impossible(spec: SystemSpec) -> None:
