@@ -347,12 +347,16 @@ def look(
 @app.command(name="import")
 def import_(
     source: Annotated[
-        Path, typer.Argument(help="Folder of a GPT-2 as Hugging Face saves it.", show_default=False)
+        Path,
+        typer.Argument(
+            help="Folder of a GPT-2 as Hugging Face saves it, or a file of word vectors (word2vec, GloVe).",
+            show_default=False,
+        ),
     ],
     out: Annotated[Path, typer.Argument(help="Run folder to write.", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Make a run of a Hugging Face folder: for run, eval, score, look and train --from."""
+    """Make a run of a Hugging Face folder or of a file of word vectors, to be used like any other."""
     from regard.apps.exchange import import_run
 
     done = import_run(source, out)
@@ -365,8 +369,15 @@ def import_(
 @app.command()
 def export(
     folder: RunDir,
-    out: Annotated[Path, typer.Argument(help="Folder (hf) or file (arpa) to write.", show_default=False)],
-    to: Annotated[str, typer.Option(help="hf: for Hugging Face transformers; arpa: n-grams as a file.")],
+    out: Annotated[Path, typer.Argument(help="Folder (hf, ct2) or file (all others).", show_default=False)],
+    to: Annotated[
+        str,
+        typer.Option(
+            help="hf: for Hugging Face transformers; ct2: for CTranslate2; arpa: n-grams as a file; "
+            "word2vec, word2vec-binary or "
+            "glove: the table of words as a file."
+        ),
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Write a run as another program reads it."""

@@ -1,14 +1,17 @@
 """Runs from and for other programs: ``regard import`` and ``regard export``."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from regard.apps.session import Run, load, read_lexicon
 from regard.core.errors import RunError, UsageError, nearest
 from regard.data.tokenizers import Tokenizer
+from regard.interop import vector_files
 from regard.interop.aside import refuse_occupied, written_aside
 from regard.interop.hugging_face import folder_files, read_folder
+from regard.interop.word_vectors import read_word_vectors, vectors_of
 from regard.recipes.system import SystemSpec
 from regard.training.durable import replace_file, write_synced
 from regard.training.run_folder import RECORD, RunFolder
@@ -18,6 +21,7 @@ FORMATS = {
     "ct2": "a folder for CTranslate2 (Transformers)",
     "hf": "a folder for Hugging Face transformers (GPT-2)",
     "arpa": "a file for n-gram toolkits (SRILM, KenLM)",
+    **dict.fromkeys(vector_files.FORMATS, "a file of word vectors, also .gz (gensim, spaCy, fastText)"),
 }
 UNKNOWN_DATA = "imported: what it was trained on is not known here"
 
@@ -31,10 +35,10 @@ class Exchanged(NamedTuple):
 
 
 def import_run(source: str | Path, out: str | Path) -> Exchanged:
-    """A Hugging Face folder becomes a run folder."""
+    """A Hugging Face folder, or a file of word vectors, becomes a run folder."""
     target = Path(out)
     refuse_occupied(target)  # before anything large is read
-    taken = read_folder(Path(source))
+    taken = read_word_vectors(Path(source)) if Path(source).is_file() else read_folder(Path(source))
     files = taken.lexicon.files()
     with written_aside(target) as aside:
         folder = RunFolder.create(aside, taken.system, 0, UNKNOWN_DATA, files)
@@ -80,6 +84,15 @@ def _export_hugging_face(run: Path, target: Path) -> Exchanged:
     return Exchanged(str(target), parameters, max(tokenizer.size for tokenizer in lexicon.values()))
 
 
+def _export_vectors(run: Path, target: Path, to: str) -> Exchanged:
+    """The table of words that any model has: of its first field, where there are several."""
+    loaded = load(run, device="cpu")
+    field = next(iter(loaded.lexicon))
+    words, vectors = vectors_of(loaded.model, loaded.spec.model, loaded.lexicon[field], field)
+    vector_files.write_vectors(target, words, vectors, to)
+    return Exchanged(str(target), vectors.size, len(words))
+
+
 @runtime_checkable
 class SaysArpa(Protocol):
     def arpa_lines(self, names: Sequence[str]) -> Iterator[str]: ...
@@ -105,6 +118,7 @@ _EXPORTS: dict[str, Callable[[Path, Path], Exchanged]] = {
     "ct2": _export_ctranslate2,
     "hf": _export_hugging_face,
     "arpa": _export_arpa,
+    **{to: partial(_export_vectors, to=to) for to in vector_files.FORMATS},
 }
 
 

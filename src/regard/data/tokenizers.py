@@ -19,7 +19,7 @@ from regard.core.errors import RunError, UsageError
 from regard.data.byte_pairs import DroppingWord, Merge
 from regard.data.randomness import Drops
 from regard.data.store import write_atomically
-from regard.data.units import MERGING, SPACE, Marks, TokenizerSpec, bytes_of, learn
+from regard.data.units import MERGING, SPACE, Marks, TokenizerSpec, bytes_of, given_words, learn
 
 __all__ = ["Marks", "Tokenizer", "TokenizerSpec"]
 
@@ -43,6 +43,11 @@ class Tokenizer:
     def train(cls, spec: TokenizerSpec, texts: Iterable[str]) -> "Tokenizer":
         """Learn a vocabulary; the same texts give the same file."""
         return cls(spec, learn(spec, texts))
+
+    @classmethod
+    def of_words(cls, words: Sequence[str]) -> "Tokenizer":
+        """Exactly these words, as they stand between blanks."""
+        return cls(*given_words(words))
 
     @classmethod
     def taken_over(cls, inner: library.Tokenizer, marks: Marks, size: int) -> "Tokenizer":

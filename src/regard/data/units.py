@@ -5,7 +5,7 @@ A seventh, ``imported``, is whatever a vocabulary that was learned elsewhere doe
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import tokenizers as library
@@ -114,6 +114,18 @@ def learn(spec: TokenizerSpec, texts: Iterable[str]) -> library.Tokenizer:
     marks = [AddedToken(token, special=True, normalized=False) for token in spec.specials if token != UNKNOWN]
     learned.add_special_tokens(marks)
     return learned
+
+
+def given_words(words: Sequence[str]) -> tuple[TokenizerSpec, library.Tokenizer]:
+    """A vocabulary of exactly these words, as they stand between blanks, after the special tokens."""
+    spec = TokenizerSpec(unit="blank", size=len(SPECIALS) + max(1, len(words)))
+    marked = (SPACE + word.replace(" ", SPACE) for word in words)
+    vocabulary = {token: number for number, token in enumerate((*SPECIALS, *marked))}
+    inner = _frame(spec, models.WordLevel(vocab=vocabulary, unk_token=UNKNOWN))
+    inner.add_special_tokens(
+        [AddedToken(t, special=True, normalized=False) for t in SPECIALS if t != UNKNOWN]
+    )
+    return spec, inner
 
 
 def _frame(spec: TokenizerSpec, model: models.Model) -> library.Tokenizer:

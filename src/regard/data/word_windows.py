@@ -40,7 +40,7 @@ class WordWindowsSpec(TextPlan):
     """Share of the text above which a word is frequent, and left out the more often the more so; 0: never."""
     group: int = Field(default=32, ge=1)
     """Consecutive words that share what they are compared with."""
-    noise: int = Field(default=16, ge=1)
+    noise: int = Field(default=32, ge=1)
     """Words that are drawn from everywhere for each group."""
     power: float = Field(default=0.75, ge=0)
     """What frequencies are raised to where words are drawn from everywhere."""

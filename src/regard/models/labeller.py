@@ -1,6 +1,7 @@
 """An encoder and what is read off it: classes, numbers, tags."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -14,6 +15,8 @@ from regard.parts.pooling import PoolingSpec
 
 
 class LabellerSpec(ModelSpec):
+    tables: ClassVar[Mapping[str, str]] = {"text": "encoder.embedding.tokens"}
+
     encoder: EncoderSpec
     head: HeadSpec
     words: VocabularySpec | None = None

@@ -19,6 +19,8 @@ _AT_ONCE = 1024
 
 
 class LanguageModelSpec(ModelSpec):
+    tables: ClassVar[Mapping[str, str]] = {"text": "decoder.embedding.tokens"}
+
     reads_as: ClassVar[str] = "decoder"
     begins: ClassVar[bool] = False
 

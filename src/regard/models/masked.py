@@ -1,6 +1,7 @@
 """An encoder that guesses hidden tokens from both sides, and may say whether one passage follows another."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -17,6 +18,8 @@ FOLLOWS = 2
 
 
 class MaskedModelSpec(ModelSpec):
+    tables: ClassVar[Mapping[str, str]] = {"text": "encoder.embedding.tokens"}
+
     encoder: EncoderSpec
     head: VocabularySpec = VocabularySpec(bias=True, rephrasing=RephrasingSpec())
     tied: bool = True

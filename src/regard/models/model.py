@@ -31,6 +31,9 @@ class ModelSpec(Spec):
     begins: ClassVar[bool] = True
     """Whether the rows it learns from begin with the begin mark."""
 
+    tables: ClassVar[Mapping[str, str]] = {}
+    """By field, where in the model the table of its tokens is, and in the spec what makes it."""
+
     def build(self, sizes: Mapping[str, int]) -> nn.Module:
         """``sizes`` of the vocabularies, by the name of the field they belong to."""
         raise NotImplementedError

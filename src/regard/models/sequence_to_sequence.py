@@ -1,7 +1,7 @@
 """Encoder and decoder together: p(y|x) = Π p(y_t | y_<t, x). Any encoder goes with any decoder."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -14,6 +14,11 @@ from regard.models.model import ModelSpec
 
 
 class SequenceToSequenceSpec(ModelSpec):
+    tables: ClassVar[Mapping[str, str]] = {
+        "source": "encoder.embedding.tokens",
+        "target": "decoder.embedding.tokens",
+    }
+
     encoder: EncoderSpec
     decoder: DecoderSpec
     tie: Literal["none", "target", "all"] = "none"

@@ -13,6 +13,8 @@ from regard.models.model import ModelSpec
 
 
 class WordVectorsSpec(ModelSpec):
+    tables: ClassVar[Mapping[str, str]] = {"text": "words"}
+
     width: int = Field(default=100, gt=0)
     learns: bool = True
     """Has the second table, which only learning needs; vectors that come from elsewhere have none."""
