@@ -301,3 +301,27 @@ def test_dropout_depends_on_seed_epoch_and_line_and_on_nothing_else() -> None:
 DROPPING = {
     (unit, share): trained(unit, dropout=share) for unit in ("bpe", "byte_bpe") for share in (0.3, 1.0)
 }
+
+
+@pytest.mark.parametrize("unit", ["word", "blank"])
+def test_a_vocabulary_of_words_grows_by_the_most_frequent_and_keeps_its_numbers(unit: str) -> None:
+    old = Tokenizer.train(TokenizerSpec(unit=unit, size=50), ["to be or not to be"])
+    texts = ["to see or to hear", "see the sea", "the sea , the sky"]
+    grown = old.grown(texts, old.size + 2)
+    assert grown.size == old.size + 2
+    assert {word: grown.vocabulary()[word] for word in old.vocabulary()} == old.vocabulary()
+    assert grown.pieces(range(old.size, grown.size)) == ["the", "sea"]
+    assert grown.decode(grown.encode("to be the sea")) == "to be the sea"
+    assert grown.marks == old.marks
+    again = Tokenizer.from_json(grown.to_json()).grown(texts, grown.size)
+    assert again.vocabulary() == grown.vocabulary()
+    whole = old.grown(texts, 1000)
+    assert whole.grown(texts, 1000).vocabulary() == whole.vocabulary()
+    assert old.grown(texts, 3) is old
+    assert not any(whole.unknown in ids for ids in whole.encode_many(texts))
+
+
+def test_only_vocabularies_of_words_grow() -> None:
+    tokenizer = Tokenizer.train(TokenizerSpec(unit="bpe", size=50), ["to be or not to be"])
+    with pytest.raises(UsageError, match="unit='bpe'"):
+        tokenizer.grown(["more"], 100)

@@ -296,6 +296,17 @@ def test_what_reads_goes_where_it_is_read_with(tmp_path: Path) -> None:
     ]
 
 
+def test_a_reader_goes_over_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    class Reads(nn.Module):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.encoder = nn.ModuleDict({"embedding": nn.Linear(3, 3), "stack": nn.Linear(3, width)})
+
+    create(tmp_path / "run").save_weights(named_weights(Reads(4)))
+    with pytest.raises(UsageError, match=r"encoder\.stack\.weight is \[4, 3\] float32 there, but \[5, 3\]"):
+        load_weights(Reads(5), tmp_path / "run", ("encoder", "encoder"))
+
+
 def test_starting_from_a_run_of_which_nothing_fits_is_refused(tmp_path: Path) -> None:
     create(tmp_path / "run").save_weights(named_weights(make_model()))
     with pytest.raises(UsageError, match="none of its 7 weights has a name and shape of this model"):

@@ -7,7 +7,15 @@ import torch
 
 from regard.core.errors import UsageError
 from regard.training.plan import TrainingSpec
-from regard.training.schedules import Constant, Cosine, Exponential, InverseSqrt, Linear, ScheduleSpec
+from regard.training.schedules import (
+    Constant,
+    Cosine,
+    Exponential,
+    InverseSqrt,
+    Linear,
+    ScheduleSpec,
+    SlantedTriangular,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +34,11 @@ from regard.training.schedules import Constant, Cosine, Exponential, InverseSqrt
         (Linear(peak=1.0, warmup=2), 11, {1: 0.5, 2: 1.0, 7: 0.5, 11: 0.1, 12: 0.0, 99: 0.0}),
         (Linear(peak=1.0, floor=0.2), 9, {5: 0.6, 10: 0.2}),
         (Cosine(peak=2.0, warmup=2), 11, {1: 1.0, 2: 2.0, 7: 1.0, 12: 0.0, 99: 0.0}),
+        # p rises to 1 at step 10 of 100 and is back at 0 with the last; the rate is (1 + 31 p) / 32.
+        (SlantedTriangular(peak=32.0), 100, {1: 4.1, 5: 16.5, 10: 32.0, 55: 16.5, 100: 1.0, 999: 1.0}),
+        (SlantedTriangular(peak=1.0, cut=0.5, ratio=5.0), 8, {2: 0.6, 4: 1.0, 6: 0.6, 8: 0.2}),
+        (SlantedTriangular(peak=1.0, warmup=2, ratio=5.0), 10, {1: 0.6, 2: 1.0, 6: 0.6, 10: 0.2}),
+        (SlantedTriangular(peak=8.0, ratio=4.0), None, {1: 2.0, 1000: 2.0}),
         (Cosine(peak=2.0, floor=0.5), 8, {3: 1.5 + 0.5 * math.cos(math.pi / 3), 9: 1.0}),
     ],
 )

@@ -54,6 +54,9 @@ class TextPlan(DataSpec):
     """Standard deviation of the lengths of running windows; 0: all alike."""
     backwards: bool = False
     """Read, and predict, from the last token to the first."""
+    grows: bool = False
+    """Add words of this text to a vocabulary that is taken over, the most frequent first, up to
+    ``tokenizer.size``; those it has keep their numbers."""
     letters: bool = False
     """Give the model the letters of every word, too."""
     held_out: float = Field(default=0.05, ge=0.0, le=0.5)
@@ -82,6 +85,8 @@ class TextPlan(DataSpec):
         fingerprint = hashlib.sha256("\n".join(prints).encode()).hexdigest()
         texts, held = _divide(whole, self.held_out) if held is None else (whole, held)
         tokenizer = Tokenizer.train(self.tokenizer, texts.texts) if known is None else known["text"]
+        if self.grows and known is not None:
+            tokenizer = tokenizer.grown(texts.texts, self.tokenizer.size)
         folder = (cache or Path(tempfile.gettempdir())) / f"regard-{uuid.uuid4().hex}"
         try:
             stream = encode_text(texts, tokenizer, Shelf(folder, bytes(32), self.memory_limit))

@@ -57,6 +57,25 @@ class Tokenizer:
         inner.no_padding()
         return cls(TokenizerSpec(unit="imported", size=size), inner, marks)
 
+    def grown(self, texts: Iterable[str], size: int) -> "Tokenizer":
+        """The same with words of ``texts`` added at its end, the most frequent first, until it has ``size``.
+
+        To grow again on the same texts changes nothing.
+        """
+        if self.spec.unit not in ("word", "blank"):
+            raise UsageError(
+                f"only a vocabulary of words can grow, this one is of unit={self.spec.unit!r}: grows=false"
+            )
+        if size <= self.size:
+            return self
+        found = learn(self.spec.model_copy(update={"size": 2_000_000}), texts).get_vocab()
+        own = self._inner.get_vocab()
+        more = sorted((word for word in found if word not in own), key=found.__getitem__)[: size - self.size]
+        values = json.loads(self._inner.to_str())
+        values["model"]["vocab"] |= {word: self.size + place for place, word in enumerate(more)}
+        spec = self.spec.model_copy(update={"size": max(self.spec.size, self.size + len(more))})
+        return Tokenizer(spec, library.Tokenizer.from_str(json.dumps(values)), self.marks)
+
     @property
     def pad(self) -> int:
         return self.marks.pad

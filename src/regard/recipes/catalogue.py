@@ -134,6 +134,18 @@ RECIPES: dict[str, Entry] = {
         "words from their letters, read from both ends by two LSTMs that never meet",
         "Peters et al. 2018",
     ),
+    "ulmfit_lm": Entry(
+        "regard.recipes.ulmfit:ulmfit_lm",
+        "a language model tuned to the texts of a task, new words and all, lower layers more slowly (--from)",
+        "Howard and Ruder 2018",
+        builds_on=True,
+    ),
+    "ulmfit": Entry(
+        "regard.recipes.ulmfit:ulmfit",
+        "the class of a text, by a language model whose layers thaw one by one (--from)",
+        "Howard and Ruder 2018",
+        builds_on=True,
+    ),
     "classifier": Entry(
         "regard.recipes.labelling:classifier",
         "the class of a text, by a bidirectional LSTM, or by any model given with --from",

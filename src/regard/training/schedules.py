@@ -21,6 +21,7 @@ class ScheduleSpec(Spec):
         "exponential": "regard.training.schedules:Exponential",
         "cosine": "regard.training.schedules:Cosine",
         "linear": "regard.training.schedules:Linear",
+        "slanted": "regard.training.schedules:SlantedTriangular",
     }
     needs_steps: ClassVar[bool] = False
 
@@ -116,3 +117,31 @@ class Linear(_Annealed):
 
     def shape(self, left: float) -> float:
         return left
+
+
+class SlantedTriangular(ScheduleSpec):
+    """Up from ``peak`` / ``ratio`` in a short time and down again in a long one (Howard & Ruder 2018 eq. 3).
+
+    The short time is ``cut`` of the planned steps, or ``warmup`` where that is given.
+    """
+
+    needs_steps: ClassVar[bool] = True
+
+    cut: float = Field(default=0.1, gt=0, lt=1)
+    """Share of the steps over which the rate rises, where ``warmup`` is 0."""
+    ratio: float = Field(default=32.0, ge=1)
+    """How many times smaller the lowest rate is than the highest."""
+
+    def build(self, steps: int | None) -> Schedule:
+        if steps is None:  # while the end is not known, as carefully as at the beginning
+            return lambda step: self.peak / self.ratio
+        cut = self.rising(steps) or max(1, math.floor(steps * self.cut))
+
+        def rate(step: int) -> float:
+            risen = step / cut if step < cut else 1 - (step - cut) / max(1, steps - cut)
+            return self.peak * (1 + max(0.0, risen) * (self.ratio - 1)) / self.ratio
+
+        return rate
+
+    def after_warmup(self, step: int, steps: int) -> float:
+        return self.build(steps or None)(step) / self.peak

@@ -87,7 +87,8 @@ def load_matching(
 ) -> Transfer:
     """Start from another model's weights: take what has the same name and shape, tell the rest.
 
-    ``reader``: the first word of the names of what reads, there and here.
+    ``reader``: the first word of the names of what reads, there and here; that goes over as a whole, or not
+    at all.
     """
     own = named_weights(model)
     stored = {_name_here(name, own, *reader): tensor for name, tensor in stored.items()}
@@ -98,6 +99,7 @@ def load_matching(
     }
     stored = {**stored, **grown}
     taken = [name for name in own if name in stored and _alike(stored[name], own[name])]
+    _refuse_misfit(own, stored, where, reader[1])
     if not taken:
         raise UsageError(
             f"{where}: none of its {len(stored)} weights has a name and shape of this model; "
@@ -116,6 +118,17 @@ def _grows(name: str, stored: Tensor, own: Tensor) -> bool:
     """A vocabulary that was taken over may have got tokens behind its last; those it had keep their rows."""
     of_tokens = name.endswith(_A_ROW_A_TOKEN)
     return of_tokens and len(stored) < len(own) and stored.shape[1:] == own.shape[1:]
+
+
+def _refuse_misfit(own: Mapping[str, Tensor], stored: Mapping[str, Tensor], where: Path, reader: str) -> None:
+    """A reader of which some layers are another's and some are new knows nothing."""
+    parts = (f"{reader}.embedding.", f"{reader}.stack.")
+    for name, tensor in own.items():
+        if reader and name.startswith(parts) and name in stored and not _alike(stored[name], tensor):
+            raise UsageError(
+                f"{where}: {name} is {_shape(stored[name])} there, but {_shape(tensor)} in this model: what "
+                "reads can be taken over only in the same size"
+            )
 
 
 def _name_here(name: str, own: Mapping[str, Tensor], there: str, here: str) -> str:
