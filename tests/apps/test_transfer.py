@@ -89,9 +89,11 @@ def test_weights_that_arrive_are_those_that_left(
     there, here = reading(started[start]), reading(run.path)
     assert there
     assert here.keys() == there.keys()
-    assert all(torch.equal(tensor, there[key]) for key, tensor in here.items())
+    # A language model gets tokens around its texts, with rows behind those it has.
+    assert all(torch.equal(tensor[: len(there[key])], there[key]) for key, tensor in here.items())
     assert all(key.startswith(("head.", "encoder.mix.")) for key in transfer.untouched)
-    assert run.lexicon["text"].vocabulary() == regard.load(started[start]).lexicon["text"].vocabulary()
+    old = regard.load(started[start]).lexicon["text"].vocabulary()
+    assert run.lexicon["text"].vocabulary().items() >= old.items()
 
 
 def test_all_of_it_learns_on(started: dict[str, Path], tmp_path: Path) -> None:
@@ -133,7 +135,7 @@ def test_the_three_stages_of_a_language_model(started: dict[str, Path], tmp_path
                   settings=["training.schedule.peak=1e-30", "data.rows=4"]).run  # fmt: skip
     assert again.lexicon["text"].vocabulary() == grown
     labelled = [(text, text.split()[0]) for text in given]
-    run = train("ulmfit", labelled, tmp_path / "classes", valid=labelled[:8], steps=2,
+    run = train("ulmfit", labelled, tmp_path / "classes", valid=labelled[:8], steps=1,
                 start_from=target.path, settings=["training.validation.every=1"]).run  # fmt: skip
     assert run.spec.training.to_dict()["thawing"]["freeze"] == "gradual"
     before, after = reading(target.path), reading(run.path)
