@@ -176,7 +176,7 @@ def test_damaged_weights_are_refused() -> None:
         Trace.from_json(damaged(data="AAAA"))
     with pytest.raises(DataError, match="4 rows and 5 columns are named, but weights are"):
         Trace.from_json(damaged(shape=[1, 5, 4]))
-    with pytest.raises(DataError, match="expected 'float32' or 'uint8', got 'float8'"):
+    with pytest.raises(DataError, match="expected 'float32', 'float16' or 'uint8', got 'float8'"):
         Trace.from_json(damaged(encoding="float8"))
     with pytest.raises(DataError, match=r"trace:1: not JSON"):
         Trace.from_json("{")

@@ -7,7 +7,8 @@ fastest path; when one is open the part passes its intermediate values through i
         model(...)
     tape["decoder.stack.layers.0.mixers.1.weights"]     # one tensor per call, in order
 
-``edits`` replaces values on the way: a head switched off, attention made uniform, a residual cut.
+``edits`` replaces values on the way: a head switched off, attention made uniform, a residual cut. An edit
+whose name nobody used is an error: it would be believed and have done nothing.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,6 +18,8 @@ from typing import TypeAlias
 
 from torch import Tensor, nn
 
+from regard.core.errors import UsageError, nearest
+
 Watch: TypeAlias = Callable[[str, Tensor], Tensor]
 Edit: TypeAlias = Callable[[Tensor], Tensor]
 
@@ -24,9 +27,12 @@ _open_tape: ContextVar["Tape | None"] = ContextVar("open_tape", default=None)
 
 
 class Tape:
-    def __init__(self, model: nn.Module, edits: Mapping[str, Edit] | None = None) -> None:
+    """``keeps``: False where values are only to be changed, not seen; their names are noted all the same."""
+
+    def __init__(self, model: nn.Module, edits: Mapping[str, Edit] | None = None, keeps: bool = True) -> None:
         self._names = {module: name for name, module in model.named_modules()}
         self._edits = dict(edits or {})
+        self._keeps = keeps
         self._token: Token[Tape | None] | None = None
         self.records: dict[str, list[Tensor]] = {}
 
@@ -43,6 +49,9 @@ class Tape:
         assert self._token is not None, "a tape is closed once, after it was opened"
         _open_tape.reset(self._token)
         self._token = None
+        if error is None:
+            for name in self._edits.keys() - self.records.keys():
+                raise UsageError(f"nothing passed by the name {name!r}{nearest(name, self.records)}")
 
     def __getitem__(self, name: str) -> list[Tensor]:
         return self.records[name]
@@ -59,7 +68,9 @@ class Tape:
         edit = self._edits.get(full)
         if edit is not None:
             value = edit(value)
-        self.records.setdefault(full, []).append(value.detach())
+        seen = self.records.setdefault(full, [])
+        if self._keeps:
+            seen.append(value.detach())
         return value
 
 

@@ -54,6 +54,25 @@ def join_pair(symbols: Symbols, pair: tuple[str, str]) -> Symbols:
     return tuple(joined)
 
 
+class Cut(NamedTuple):
+    """A word at one moment of being put together: its pieces, and the pair that was just joined."""
+
+    symbols: Symbols
+    pair: tuple[str, str] | None = None
+    rank: int | None = None
+    """When that pair was learned, from 0."""
+
+
+def cutting(symbols: Symbols, ranks: Mapping[tuple[str, str], int]) -> list[Cut]:
+    """From single symbols to pieces, one merge at a time: always the pair that was learned first."""
+    cuts = [Cut(symbols)]
+    while True:
+        found = min(pairwise(cuts[-1].symbols), key=lambda pair: ranks.get(pair, sys.maxsize), default=None)
+        if found is None or found not in ranks:
+            return cuts
+        cuts.append(Cut(join_pair(cuts[-1].symbols, found), found, ranks[found]))
+
+
 class Merge(NamedTuple):
     """Where a pair stands in the order of learning, and the piece it becomes."""
 

@@ -16,10 +16,19 @@ import tokenizers as library
 from tokenizers import AddedToken
 
 from regard.core.errors import RunError, UsageError
-from regard.data.byte_pairs import DroppingWord, Merge
+from regard.data.byte_pairs import Cut, DroppingWord, Merge, cutting
 from regard.data.randomness import Drops
 from regard.data.store import write_atomically
-from regard.data.units import MERGING, SPACE, Marks, TokenizerSpec, bytes_of, given_words, learn
+from regard.data.units import (
+    MERGING,
+    SPACE,
+    Marks,
+    TokenizerSpec,
+    bytes_of,
+    given_words,
+    learn,
+    readable_bytes,
+)
 
 __all__ = ["Marks", "Tokenizer", "TokenizerSpec"]
 
@@ -186,6 +195,33 @@ class Tokenizer:
         if self.spec.unit not in MERGING and self._model.get("type") != "BPE":
             return []
         return [(left, right) for left, right in self._model["merges"]]
+
+    def cuts(self, text: str) -> list[list[Cut]]:
+        """How each word of ``text`` is cut: merge by merge where pieces were learned so, else at once."""
+        ranks = {pair: rank for rank, pair in enumerate(self.merges())}
+        inner = self._inner
+        normal = inner.normalizer.normalize_str(text) if inner.normalizer is not None else text
+        if inner.pre_tokenizer is None:
+            words = [normal]
+        else:
+            words = [word for word, _ in inner.pre_tokenizer.pre_tokenize_str(normal)]
+        if ranks:
+            return [
+                [self._seen(cut) for cut in cutting(tuple(word), ranks)] for word in words if word.strip()
+            ]
+        pieces = [tuple(token.value for token in inner.model.tokenize(word)) for word in words]
+        return [
+            [Cut(tuple(word)), Cut(found)] if len(word) > 1 else [Cut(found)]
+            for word, found in zip(words, pieces, strict=True)
+        ]
+
+    def _seen(self, cut: Cut) -> Cut:
+        """Bytes as people can read them."""
+        if not self._byte_level:
+            return cut
+        symbols = tuple(readable_bytes(symbol) for symbol in cut.symbols)
+        pair = None if cut.pair is None else (readable_bytes(cut.pair[0]), readable_bytes(cut.pair[1]))
+        return Cut(symbols, pair, cut.rank)
 
     def to_json(self) -> str:
         values = json.loads(self._inner.to_str())

@@ -242,6 +242,15 @@ def bytes_of(token: str) -> bytes:
     return bytes(_BYTE_OF[character] for character in token)
 
 
+def readable_bytes(token: str) -> str:
+    """As text, a space as ``▁``; bytes that are only a part of a character as their numbers."""
+    found = bytes_of(token)
+    try:
+        return found.decode().replace(" ", SPACE)
+    except UnicodeDecodeError:
+        return "".join(f"⟨{byte:02x}⟩" for byte in found)
+
+
 def _byte_table() -> dict[str, int]:
     """GPT-2's table: printable bytes stand for themselves, the others for characters from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]

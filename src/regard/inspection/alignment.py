@@ -46,3 +46,28 @@ def rollout(trace: Trace, part: str = "encoder") -> Matrix | None:
         step = seen.weights.mean(axis=0) + np.eye(len(seen.rows), dtype=np.float32)
         flowed = step / step.sum(axis=-1, keepdims=True) @ flowed
     return flowed
+
+
+def source_rollout(trace: Trace) -> Matrix | None:
+    """How much of each source token (columns) has reached each prediction (rows), through all layers.
+
+    Rollout carried on into a decoder: in every layer half of a row stays what it was, and half is what its
+    attention brings, from the rows before it or from the source as the encoder's own rollout left it. Shares
+    of the source, so that rows sum to 1. With one attention and no layers it is that attention. None if the
+    model does not look at its source.
+    """
+    looking = [seen for seen in trace.attentions if seen.part != "encoder"]
+    if not any(seen.looks_at == "memory" for seen in looking):
+        return None
+    count, read = len(trace.predictions), len(trace.source)
+    encoded = rollout(trace)
+    own, source = np.eye(count, dtype=np.float32), np.zeros((count, read), dtype=np.float32)
+    for seen in looking:
+        weights = seen.weights.mean(axis=0)
+        if seen.looks_at == "itself":
+            own, source = (own + weights @ own) / 2, (source + weights @ source) / 2
+        else:
+            brought = weights if encoded is None else weights @ encoded
+            own, source = own / 2, (source + brought) / 2
+    shares: Matrix = source / np.maximum(source.sum(axis=1, keepdims=True), 1e-12)
+    return shares

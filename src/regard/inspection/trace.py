@@ -10,8 +10,8 @@ A trace is plain data: it needs no model to be stored, drawn or compared. In JSO
                      "rows": ["0", "5", "⟨end⟩"], "columns": ["3", "▁mai", "⟨end⟩"],
                      "weights": {"encoding": "float32", "shape": [4, 3, 3], "data": "…"}}]}
 
-(``packing`` says how weights are written.) Readers pass over fields they do not know; ``version`` grows when
-the meaning of a field changes.
+(``packing`` says how weights are written; docs/trace.md tells of every field.) Readers pass over fields they
+do not know; ``version`` grows when the meaning of a field changes.
 
 Row t of a decoder has read the tokens before t and predicts token t. It bears the name of the token it
 PREDICTS: rows are the target and ⟨end⟩. Columns are what it may look at: the source for a memory, and for the
@@ -20,18 +20,19 @@ target. Layers, mixers and heads count from 0, as module names do.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Tokens
-from regard.core.tape import Tape
+from regard.core.tape import Edit, Tape
 from regard.inspection.packing import Encoding, Weights, pack, unpack
 from regard.objectives.forcing import Reader
 from regard.tasks.answers import END
@@ -41,7 +42,32 @@ FORMAT = "regard.trace"
 VERSION = 1
 BEGIN = "⟨begin⟩"
 
+TOP = 5
+"""Tokens that are told for every prediction, the most probable ones."""
+
 Looks: TypeAlias = Literal["itself", "memory"]
+
+
+class Steps(NamedTuple):
+    """What weights were made of, head by head."""
+
+    queries: Weights
+    """A row for each that looks."""
+    keys: Weights
+    """As the score compares them (``Score.prepare``); a row for each that is looked at."""
+    values: Weights
+    scores: Weights
+    """Before the mask and the softmax, positions felt in them."""
+    allowed: Weights
+    """1 where a row may look, 0 where it may not."""
+
+    def to_dict(self) -> dict[str, Any]:
+        halves = {name: pack(getattr(self, name), "float16") for name in self._fields[:-1]}
+        return halves | {"allowed": pack(self.allowed, "uint8")}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Steps":
+        return cls(*(unpack(values[name]) for name in cls._fields))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +85,19 @@ class Attention:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     weights: Weights
+    score: str = ""
+    """The formula that compares a query with a key."""
+    scale: float | None = None
+    """Where the score is scale · q·k."""
+    steps: Steps | None = None
 
     @property
     def heads(self) -> int:
         return int(self.weights.shape[0])
 
     def to_dict(self, encoding: Encoding = "float32") -> dict[str, Any]:
-        return {
+        steps = {} if self.steps is None else {"steps": self.steps.to_dict()}
+        return steps | {
             "name": self.name,
             "part": self.part,
             "layer": self.layer,
@@ -74,6 +106,8 @@ class Attention:
             "heads": self.heads,
             "rows": list(self.rows),
             "columns": list(self.columns),
+            "score": self.score,
+            "scale": self.scale,
             "weights": pack(self.weights, encoding),
         }
 
@@ -86,7 +120,9 @@ class Attention:
                 field=f"attentions: {values['name']}",
             )
         names = {name: values[name] for name in ("name", "part", "layer", "mixer", "looks_at")}
-        return cls(**names, rows=rows, columns=columns, weights=weights)
+        names |= {name: values[name] for name in ("score", "scale") if name in values}
+        steps = Steps.from_dict(values["steps"]) if "steps" in values else None
+        return cls(**names, rows=rows, columns=columns, weights=weights, steps=steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +136,10 @@ class Trace:
     log_probs: tuple[float, ...]
     """Of each prediction, given the source and all before it."""
     attentions: tuple[Attention, ...]
+    top: tuple[tuple[tuple[str, float], ...], ...] = ()
+    """For each prediction the most probable tokens with their log-probabilities."""
+    names: tuple[str, ...] = ()
+    """Of every value that passed a tape, and can be changed there."""
 
     @property
     def predictions(self) -> tuple[str, ...]:
@@ -117,6 +157,8 @@ class Trace:
             "target": list(self.target),
             "ended": self.ended,
             "log_probs": list(self.log_probs),
+            "top": [[list(pair) for pair in pairs] for pairs in self.top],
+            "names": list(self.names),
             "attentions": [seen.to_dict(encoding) for seen in self.attentions],
         }
 
@@ -135,6 +177,8 @@ class Trace:
                 ended=values["ended"],
                 log_probs=tuple(float(value) for value in values["log_probs"]),
                 attentions=tuple(Attention.from_dict(seen) for seen in values["attentions"]),
+                top=tuple(tuple((name, float(p)) for name, p in some) for some in values.get("top", ())),
+                names=tuple(values.get("names", ())),
             )
         except KeyError as missing:
             raise DataError(f"the field {missing} is missing", file=where) from None
@@ -153,45 +197,59 @@ class Trace:
 # ---------------------------------------------------------------- making one
 
 
-def trace_writing(model: nn.Module, written: Written) -> Trace:
+def trace_writing(
+    model: nn.Module,
+    written: Written,
+    edits: Mapping[str, Edit] | None = None,
+    steps: bool = False,
+    names: Callable[[Sequence[int]], list[str]] | None = None,
+) -> Trace:
     """Let ``model`` read, write what was written again, and record everything it looks at.
 
-    What was written is read whole; by the chunk law that equals writing it token by token.
+    What was written is read whole; by the chunk law that equals writing it token by token. ``edits`` change
+    what passes the tape, ``steps`` keeps what weights were made of, ``names`` gives tokens their pieces.
     """
+    read = tuple(written.read)
     if not written.ids:
-        return _trace_reading(model, written)
+        with torch.no_grad(), _at_rest(model), Tape(model, edits) as tape:
+            written.start()
+        seen = tuple(_attentions(model, tape.records, read, {"itself": read, "memory": read}, steps))
+        return Trace(
+            read, tuple(written.pieces), False, written.log_probs, seen, names=tuple(sorted(tape.records))
+        )
     rows = _named(written.pieces, len(written.ids) - 1)
     reader = cast(Reader, model)
     device = next(chain(model.parameters(), model.buffers())).device
     ids = torch.tensor([written.ids], dtype=torch.long, device=device)
-    with torch.no_grad(), _at_rest(model):
-        with Tape(model) as reading:
-            state = written.start()
-        with Tape(model) as writing:
-            hidden, _ = reader.read(Tokens.whole(ids[:, :-1]), state)
-        log_probs = reader.predict(hidden).float().log_softmax(-1)
-    chosen = log_probs[0].gather(-1, ids[0, 1:, None])[:, 0]
-
-    read, before = tuple(written.read), (written.first or BEGIN, *rows[:-1])
+    with torch.no_grad(), _at_rest(model), Tape(model, edits) as tape:
+        state = written.start()
+        reading = {name: list(seen) for name, seen in tape.records.items()}
+        hidden, _ = reader.read(Tokens.whole(ids[:, :-1]), state)
+        log_probs = reader.predict(hidden).float().log_softmax(-1)[0]
+    writing = {name: seen[len(reading.get(name, ())) :] for name, seen in tape.records.items()}
+    before = (written.first or BEGIN, *rows[:-1])
     return Trace(
         source=read,
         target=tuple(written.pieces),
         ended=len(rows) > len(written.pieces),
-        log_probs=tuple(chosen.tolist()),
+        log_probs=tuple(log_probs.gather(-1, ids[0, 1:, None])[:, 0].tolist()),
         attentions=(
-            *_attentions(model, reading, read, {"itself": read, "memory": read}),
-            *_attentions(model, writing, rows, {"itself": before, "memory": read}),
+            *_attentions(model, reading, read, {"itself": read, "memory": read}, steps),
+            *_attentions(model, writing, rows, {"itself": before, "memory": read}, steps),
         ),
+        top=() if names is None else _top(log_probs, names),
+        names=tuple(sorted(tape.records)),
     )
 
 
-def _trace_reading(model: nn.Module, written: Written) -> Trace:
-    """Of an answer that is read off at once."""
-    with torch.no_grad(), _at_rest(model), Tape(model) as reading:
-        written.start()
-    read = tuple(written.read)
-    attentions = tuple(_attentions(model, reading, read, {"itself": read, "memory": read}))
-    return Trace(read, tuple(written.pieces), False, written.log_probs, attentions)
+def _top(
+    log_probs: Tensor, names: Callable[[Sequence[int]], list[str]]
+) -> tuple[tuple[tuple[str, float], ...], ...]:
+    best = log_probs.topk(min(TOP, log_probs.shape[-1]), dim=-1)
+    return tuple(
+        tuple(zip(names(ids), values, strict=True))
+        for ids, values in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    )
 
 
 def _named(pieces: Sequence[str], tokens: int) -> tuple[str, ...]:
@@ -215,40 +273,83 @@ def _at_rest(model: nn.Module) -> Iterator[None]:
             module.training = training
 
 
-def _attentions(
-    model: nn.Module, tape: Tape, rows: tuple[str, ...], columns: Mapping[str, tuple[str, ...]]
-) -> Iterator[Attention]:
-    """What ``tape`` saw, one per use of an attention, in the order of module names."""
-    uses: dict[nn.Module, list[str]] = {}
+def uses_of(
+    model: nn.Module, records: Mapping[str, list[Tensor]], last: str
+) -> Iterator[tuple[str, nn.Module, list[Tensor]]]:
+    """Every use of a module that showed a value called ``last``: its name, itself, and what it showed.
+
+    Layers that share their weights are one module under several names, called once for each.
+    """
+    names: dict[nn.Module, list[str]] = {}
     for name, module in model.named_modules(remove_duplicate=False):
-        if getattr(module, "looks_at", None) is not None:
-            uses.setdefault(module, []).append(name)
+        names.setdefault(module, []).append(name)
+    for module, own in names.items():
+        seen = records.get(f"{own[0]}.{last}")
+        if seen:
+            each = len(seen) // len(own)
+            for number, name in enumerate(own):
+                yield name, module, seen[number * each : (number + 1) * each]
+
+
+def _attentions(
+    model: nn.Module,
+    records: Mapping[str, list[Tensor]],
+    rows: tuple[str, ...],
+    columns: Mapping[str, tuple[str, ...]],
+    steps: bool,
+) -> Iterator[Attention]:
+    """What a tape saw, one per use of an attention, in the order of module names."""
+    made_of = {
+        last: {name: seen for name, _, seen in uses_of(model, records, last)}
+        for last in (Steps._fields if steps else ())
+    }
     found = []
-    for module, names in uses.items():
-        seen = tape.records.get(f"{names[0]}.weights")
-        if seen is None:
-            continue
-        # Layers that share their weights are one module under several names, called once for each.
-        for name, weights in zip(names, _joined(seen, len(rows)), strict=True):
-            looks_at = cast(Looks, module.looks_at)
-            found.append(_attention(name, looks_at, rows, columns[looks_at], weights))
+    for name, module, seen in uses_of(model, records, "weights"):
+        looks_at = cast(Looks | None, getattr(module, "looks_at", None))
+        if looks_at is not None:
+            own = {last: uses[name] for last, uses in made_of.items() if name in uses}
+            found.append(_attention(name, module, looks_at, rows, columns[looks_at], _rows(seen), own))
     yield from sorted(found, key=lambda attention: (attention.layer, attention.mixer))
 
 
-def _joined(seen: list[Tensor], rows: int) -> list[Weights]:
-    """Whole matrices, from calls that made all rows at once or from one call for each row."""
-    heads = seen[0].shape[1]
-    stacked = torch.cat([weights[0] for weights in seen], dim=1).float().cpu()
-    return [part.numpy() for part in stacked.view(heads, -1, rows, stacked.shape[-1]).unbind(1)]
+def _rows(seen: list[Tensor]) -> Weights:
+    """A whole matrix for each head, from one call that made all rows or from one call for each row."""
+    widest = max(part.shape[-1] for part in seen)
+    padded = [torch.nn.functional.pad(part[0].float(), (0, widest - part.shape[-1])) for part in seen]
+    array: Weights = torch.cat(padded, dim=1).cpu().numpy()
+    return array
 
 
 def _attention(
     name: str,
+    module: nn.Module,
     looks_at: Looks,
     rows: tuple[str, ...],
     columns: tuple[str, ...],
     weights: Weights,
+    own: Mapping[str, list[Tensor]],
 ) -> Attention:
     words = name.split(".")
     numbers = [int(word) for word in words if word.isdecimal()] + [0, 0]
-    return Attention(name, words[0], numbers[0], numbers[1], looks_at, rows, columns, weights)
+    score, steps = getattr(module, "score", None), None
+    if own:
+        steps = Steps(
+            _rows(own["queries"]),
+            _rows(own["keys"][-1:]),
+            _rows(own["values"][-1:]),
+            _rows(own["scores"]),
+            _rows(own["allowed"]) if "allowed" in own else np.ones_like(weights),
+        )
+    return Attention(
+        name,
+        words[0],
+        numbers[0],
+        numbers[1],
+        looks_at,
+        rows,
+        columns,
+        weights,
+        getattr(score, "formula", ""),
+        getattr(score, "scale", None),
+        steps,
+    )

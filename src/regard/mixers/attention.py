@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -82,8 +82,10 @@ class SelfAttention(Mixer):
     def forward(
         self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
     ) -> tuple[Float[Tensor, "batch time out"], State]:
-        watch = watching(self)
-        query, keys, values, seen = self._project(x, timeline, state)
+        watch, position = watching(self), timeline.position
+        if watch is not None and self.positions.felt:
+            position = watch("positions", position)
+        query, keys, values, seen = self._project(x, timeline, state, position)
         if watch is not None:
             query, keys, values = watch("queries", query), watch("keys", keys), watch("values", values)
         mask = timeline.mask
@@ -95,27 +97,31 @@ class SelfAttention(Mixer):
             values,
             self.score,
             mask,
-            self.positions.bias(query, timeline.position_now, timeline.position),
+            self.positions.bias(query, position[:, -timeline.queries :], position),
             self.dropout if self.training else 0.0,
             watch,
         )
         return self.out(join_heads(context)), seen
 
     def _project(
-        self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
+        self,
+        x: Float[Tensor, "batch time width"],
+        timeline: Timeline,
+        state: State,
+        position: Int[Tensor, "batch key"],
     ) -> tuple[Tensor, Tensor, Tensor, State]:
         """Queries of the tokens at hand; prepared keys, and values, of all; what to remember."""
         before = timeline.real.shape[1] - timeline.queries
+        position_now = position[:, before:]
         if self.carries_inputs:
             inputs = x if state is None else torch.cat((newest(state.inputs, before, 1), x), dim=1)
             query = nn.functional.linear(x, *self._part(0, 1))
             keys, values = nn.functional.linear(inputs, *self._part(1, 3)).chunk(2, dim=-1)
-            position = timeline.position
         else:
             query, keys, values = self.project(x).chunk(3, dim=-1)
-            position = timeline.position_now
+            position = position_now
         query, keys, values = (split_heads(part, self.heads) for part in (query, keys, values))
-        query = self.positions.ask(self.positions.turn(query, timeline.position_now))
+        query = self.positions.ask(self.positions.turn(query, position_now))
         keys = self.score.prepare(self.positions.turn(keys, position))
         if self.carries_inputs:
             return query, keys, values, SeenInputs(inputs)

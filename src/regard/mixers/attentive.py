@@ -33,8 +33,15 @@ class Looking(NamedTuple):
         self, query: Float[Tensor, "batch width"], score: Score, watch: Watch | None
     ) -> Float[Tensor, "batch memory"]:
         """What ``query`` finds in the memory."""
-        found = attend(query[:, None, None], self.keys, self.values, score, self.mask, watch=watch)
-        return found[:, 0, 0]
+        return self.look_all(query[:, None], score, watch)[:, 0]
+
+    def look_all(
+        self, queries: Float[Tensor, "batch time width"], score: Score, watch: Watch | None
+    ) -> Float[Tensor, "batch time memory"]:
+        query, keys, values = queries[:, None], self.keys, self.values
+        if watch is not None:
+            query, keys, values = watch("queries", query), watch("keys", keys), watch("values", values)
+        return attend(query, keys, values, score, self.mask, watch=watch)[:, 0]
 
 
 class AttentiveSpec(MixerSpec):
@@ -148,10 +155,8 @@ class StepThenLook(Attentive):
     ) -> tuple[Float[Tensor, "batch time out"], State]:
         """Nothing is fed back: the cell runs fused over the whole sequence and all queries look together."""
         hidden, cell = self.cell.run(x, state.cell, timeline.real_now)
-        found = attend(
-            hidden[:, None], state.keys, state.values, self.score, state.mask, watch=watching(self)
-        )
-        output = self.dropout(torch.tanh(self.combine(torch.cat((found[:, 0], hidden), dim=-1))))
+        found = state.look_all(hidden, self.score, watching(self))
+        output = self.dropout(torch.tanh(self.combine(torch.cat((found, hidden), dim=-1))))
         return output, state._replace(cell=cell)
 
 

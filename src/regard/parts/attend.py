@@ -45,6 +45,8 @@ def attend(
         scores = scores + bias
     if watch is not None:
         scores = watch("scores", scores)
+        if mask is not None:
+            mask = watch("allowed", mask.expand_as(scores))
     weights = masked_softmax(scores, mask)
     if watch is not None:
         weights = watch("weights", weights)

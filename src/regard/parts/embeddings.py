@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from regard.core.errors import UsageError
 from regard.core.sequences import Tokens
 from regard.core.spec import Spec
+from regard.core.tape import watching
 from regard.parts.dropout import Dropout, LockedDropout, without_some
 from regard.parts.feedforward import initialise
 from regard.parts.norms import NormSpec
@@ -77,8 +78,12 @@ class Embedding(nn.Module):
         if self.spelling is not None:
             assert tokens.letters is not None, "a model that looks at letters is given some"
             x = torch.cat((x, self.spelling(tokens.letters)), dim=-1)
+        watch = watching(self)
+        if watch is not None:
+            x = watch("fixed", x)
         if self.positions is not None:
-            x = x + self.positions(position)
+            added = self.positions(position)
+            x = x + (added if watch is None else watch("positions", added))
         if self.segments is not None:
             # One text alone is the first of its row.
             x = x + (self.segments.weight[0] if tokens.segments is None else self.segments(tokens.segments))

@@ -97,6 +97,8 @@ def frequencies(width: int, base: float = 10_000.0) -> Float[Tensor, "half"]:
 class PairPositions(nn.Module):
     """Positions as attention feels them: queries and keys may be turned, scores may get a bias."""
 
+    felt = True
+
     def turn(
         self, x: Float[Tensor, "batch heads time width"], position: Int[Tensor, "batch time"]
     ) -> Float[Tensor, "batch heads time width"]:
@@ -128,9 +130,15 @@ class PairPositionSpec(Spec):
         raise NotImplementedError
 
 
+class Unfelt(PairPositions):
+    """Attention by itself does not know where a token stands."""
+
+    felt = False
+
+
 class NoPairPositionSpec(PairPositionSpec):
     def build(self, heads: int, width: int) -> PairPositions:
-        return PairPositions()
+        return Unfelt()
 
 
 class Rotary(PairPositions):

@@ -24,6 +24,8 @@ class Score(nn.Module, ABC):
     scale: float | None = None
     by_slot: bool = False
     """Tells keys apart by their place in the tensor, so they must not move: a memory, not a growing past."""
+    formula: ClassVar[str] = "score(q, k)"
+    """What is computed, for people; k′ is a key as ``prepare`` left it."""
 
     def prepare(
         self, keys: Float[Tensor, "batch heads key width"]
@@ -65,6 +67,8 @@ class ScoreSpec(Spec):
 class DotProduct(Score):
     """scale · q·k (Luong et al. 2015 "dot"; with scale 1/√d_k Vaswani et al. 2017 eq. 1)."""
 
+    formula = "scale · q·k"
+
     def __init__(self, query_width: int, key_width: int, scale: float) -> None:
         super().__init__()
         if query_width != key_width:
@@ -96,6 +100,8 @@ class ScaledSpec(ScoreSpec):
 class General(Score):
     """qᵀ W k (Luong et al. 2015 "general")."""
 
+    formula = "q·k′ with k′ = Wᵀ k"
+
     def __init__(self, query_width: int, key_width: int, heads: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(heads, key_width, query_width))
@@ -126,6 +132,8 @@ class Additive(Score):
     vᵀ tanh(W [q; k]) (Luong et al. 2015 "concat") is the same function with W = [W₁ W₂] written in one
     piece, so both kinds build this module.
     """
+
+    formula = "vᵀ tanh(W₁ q + k′) with k′ = W₂ k"
 
     def __init__(self, query_width: int, key_width: int, hidden: int, heads: int) -> None:
         super().__init__()
@@ -165,6 +173,8 @@ class ConcatSpec(AdditiveSpec):
 class Cosine(Score):
     """β · cos(q, k), with a learned sharpness β per head (Graves et al. 2014 eq. 5–6)."""
 
+    formula = "β cos(q, k)"
+
     def __init__(self, query_width: int, key_width: int, heads: int) -> None:
         super().__init__()
         if query_width != key_width:
@@ -191,6 +201,8 @@ class CosineSpec(ScoreSpec):
 
 class Location(Score):
     """softmax(W q): where to look is read off the query alone (Luong et al. 2015 eq. 8)."""
+
+    formula = "W q, by place"
 
     by_slot = True
 

@@ -11,6 +11,7 @@ from regard.core.errors import UsageError
 from regard.core.sequences import Memory, Timeline
 from regard.core.spec import Spec
 from regard.core.state import State
+from regard.core.tape import watching
 from regard.mixers.mixer import Mixer, MixerSpec
 from regard.parts.norms import NormSpec
 from regard.stacks.join import Join, JoinSpec, PlainSpec
@@ -58,7 +59,8 @@ class Layer(nn.Module):
         for mixer, join, before in zip(self.mixers, self.joins, state, strict=True):
             x, after = join(x, partial(mixer, timeline=timeline, state=before))
             states.append(after)
-        return x, tuple(states)
+        watch = watching(self)
+        return x if watch is None else watch("states", x), tuple(states)
 
 
 class Stack(nn.Module):

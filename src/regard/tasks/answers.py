@@ -26,6 +26,8 @@ class Candidate:
     """False when the greatest length cut it off, or a required word could not be placed."""
     facts: dict[str, Plain] = field(default_factory=dict)
     """What else a program may want to know of it, by name."""
+    tokens: list[int] = field(default_factory=list)
+    """Ids of what was written, in the model's order, without an end; none where it is read off at once."""
 
     def to_dict(self) -> dict[str, Plain]:
         return {

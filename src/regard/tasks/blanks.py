@@ -97,7 +97,7 @@ class Blanks(Task):
             found.append(both.gather(-1, ids[begin + 1 : end + 1, None])[:, 0])
         return torch.cat(found).cpu() if found else torch.zeros(0)
 
-    def written(self, source: str, target: str | None = None) -> Written:
+    def written(self, source: str, target: str | Candidate | None = None) -> Written:
         raise UsageError("two models fill a blank together: look at one of them")
 
     def pieces(self, ids: Sequence[int]) -> list[str]:

@@ -90,7 +90,8 @@ class Classification(Task):
         return Evaluation({judge.name: score.value}, score.signature, len(records))
 
     @torch.inference_mode()
-    def written(self, source: str, target: str | None = None) -> Written:
+    def written(self, source: str, target: str | Candidate | None = None) -> Written:
+        target = target.text if isinstance(target, Candidate) else target
         (rows,) = self.data.rows_of(self.tokenizer, [source])
         row = self._log_probs([rows])[0]
         label = self.labels.names[int(row.argmax())] if target is None else target
@@ -179,7 +180,7 @@ class Similarity(Task):
         return Evaluation(scores, f"correlation|pairs:{len(records)}|ties:mean rank", len(records))
 
     @torch.inference_mode()
-    def written(self, source: str, target: str | None = None) -> Written:
+    def written(self, source: str, target: str | Candidate | None = None) -> Written:
         (rows,) = self.data.rows_of(self.tokenizer, [source])
         return Written(
             lambda: self.model.judge(tokens_of(rows, self.tokenizer.pad).to(self.device), None),

@@ -5,7 +5,7 @@ import queue
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 import torch
 from pydantic import Field
@@ -67,6 +67,9 @@ class ContinuationSpec(TaskSpec):
 
 @dataclass
 class Continuation(Task):
+    begins: ClassVar[bool] = True
+    needs_answer: ClassVar[bool] = False
+
     model: TextModel
     tokenizer: Tokenizer
     search: SearchSpec
@@ -186,6 +189,8 @@ class Continuation(Task):
             )
         if wishes.prefix:
             constraints.append(ForcedPrefix([self._turned(tokenizer.encode(wishes.prefix))] * sentences))
+        if wishes.begin:
+            constraints = [ForcedPrefix([wishes.begin] * sentences)]
         if wishes.forbid:
             spelled = [self._turned(ids) for word in wishes.forbid for ids in tokenizer.spellings(word)]
             constraints.append(ForbiddenWords([spelled] * sentences))
@@ -205,7 +210,8 @@ class Continuation(Task):
         elif hypothesis.finished:
             pieces = [*pieces, END]
         finished = hypothesis.finished or whole != text
-        return Candidate(whole, pieces, own, sum(own, 0.0), hypothesis.score, finished)
+        tokens = hypothesis.tokens
+        return Candidate(whole, pieces, own, sum(own, 0.0), hypothesis.score, finished, tokens=tokens)
 
     # Judging
 
@@ -255,11 +261,14 @@ class Continuation(Task):
 
     # Looking
 
-    def written(self, source: str, target: str | None = None) -> Written:
+    def written(self, source: str, target: str | Candidate | None = None) -> Written:
         prompt = self._prompt(source, 1, truncate=True)
         if target is None:
             target = self.answer(Asked([source], truncate=True))[0].text
-        more = self._turned(self.tokenizer.encode_more(target)) if target else []
+        if isinstance(target, Candidate):
+            more = target.tokens
+        else:
+            more = self._turned(self.tokenizer.encode_more(target)) if target else []
         ids = [*prompt, *more][: self.model.longest]
         pieces = self.tokenizer.pieces(ids)
         if (
@@ -268,6 +277,9 @@ class Continuation(Task):
             ids = [self.tokenizer.end, *ids]
             return Written(lambda: self.model.start(1), [], ids, pieces)
         first = None if ids[0] == self.tokenizer.end else pieces[0]
+        ended = isinstance(target, Candidate) and target.pieces[-1:] == [END]
+        if ended and len(ids) < (self.model.longest or len(ids) + 1):
+            ids = [*ids, self.tokenizer.end]
         return Written(lambda: self.model.start(1), [], ids, pieces[1:], first)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:

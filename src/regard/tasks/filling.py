@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast, runtime_checkable
+from typing import ClassVar, Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -47,11 +47,16 @@ class FillingSpec(TaskSpec):
 
 @dataclass
 class Filling(Task):
+    needs_answer: ClassVar[bool] = False
+
     model: Guesser
     tokenizer: Tokenizer
     device: torch.device
     best: int
     apart: int
+
+    def asks(self, text: str) -> bool:
+        return re.search(self._pattern, text) is not None
 
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
@@ -100,16 +105,26 @@ class Filling(Task):
         signature = f"perplexity|tokens:{len(values)}|hidden:1/{self.apart}|context:both sides"
         return Evaluation({"perplexity": perplexity}, signature, len(records))
 
-    def written(self, source: str, target: str | None = None) -> Written:
+    def written(self, source: str, target: str | Candidate | None = None) -> Written:
+        """A text without a gap is only read."""
+        if not self.asks(source):
+            ids = self._fitting(self.tokenizer.encode(source), 1, truncate=True)
+            return self._read([self.tokenizer.begin, *ids, self.tokenizer.end], [], [])
         row = self._row(source, 1, truncate=True)
-        (answer,) = self.answer(Asked([source], truncate=True))
-        found = answer.candidates[0]
+        if not isinstance(target, Candidate):
+            found = self.answer(Asked([source], truncate=True))[0].candidates[0]
+            if target:
+                return self._read(row, [target], [found.log_prob])
+            target = found
+        return self._read(row, target.pieces, target.token_log_probs)
+
+    def _read(self, row: list[int], found: list[str], log_probs: list[float]) -> Written:
         return Written(
             lambda: self.model.read(self._tokens([row])),
             self.tokenizer.pieces(row),
             [],
-            [target or found.text],
-            log_probs=(found.log_prob,),
+            found,
+            log_probs=tuple(log_probs),
         )
 
     def pieces(self, ids: Sequence[int]) -> list[str]:

@@ -136,7 +136,8 @@ class Tagging(Task):
         return Evaluation(scores, f"spans|scheme:any|words:{words}|micro|conlleval", len(records))
 
     @torch.inference_mode()
-    def written(self, source: str, target: str | None = None) -> Written:
+    def written(self, source: str, target: str | Candidate | None = None) -> Written:
+        target = target.text if isinstance(target, Candidate) else target
         (reading, *_), *_ = self.data.readings(self.tokenizer, [words_of(source)])
         (answer,) = self.answer(Asked([source]))
         tags = words_of(answer.text if target is None else target)

@@ -14,7 +14,7 @@ from regard.core.state import State
 from regard.data.data import DataSpec
 from regard.data.lexicon import Lexicon
 from regard.search.search import SearchSpec
-from regard.tasks.answers import Answer, Scored
+from regard.tasks.answers import Answer, Candidate, Scored
 from regard.tasks.engine import Engine
 
 Item = TypeVar("Item")
@@ -32,6 +32,8 @@ class Wishes:
     require: tuple[str, ...] = ()
     stop: tuple[str, ...] = ()
     """Where one of these is written, the answer ends before it."""
+    begin: tuple[int, ...] = ()
+    """Tokens it must begin with, for those who know a search from inside; beside ``prefix`` they win."""
 
 
 NO_WISHES = Wishes()
@@ -129,6 +131,15 @@ class Written(NamedTuple):
 class Task(ABC):
     """A model ready to answer. Nothing of a request is kept between calls."""
 
+    begins: ClassVar[bool] = False
+    """An empty text has an answer too."""
+    needs_answer: ClassVar[bool] = True
+    """A text alone has no probability: it is that of an answer to it."""
+
+    def asks(self, text: str) -> bool:
+        """Whether ``text`` has something to answer, or can only be read."""
+        return True
+
     @abstractmethod
     def answer(self, asked: Asked) -> list[Answer]:
         """One answer per text."""
@@ -144,8 +155,9 @@ class Task(ABC):
         """How good the model is on these examples."""
 
     @abstractmethod
-    def written(self, source: str, target: str | None = None) -> Written:
-        """How ``target``, or the model's own answer, is written."""
+    def written(self, source: str, target: str | Candidate | None = None) -> Written:
+        """How ``target`` (a text, or what a search found, token by token), or the model's own answer, is
+        written."""
 
     @abstractmethod
     def pieces(self, ids: Sequence[int]) -> list[str]:

@@ -150,17 +150,20 @@ class Transduction(Task):
         score = judge.compute([answer.text for answer in self.stream(sources, detail=False)], references)
         return Evaluation({judge.name: score.value}, score.signature, len(records))
 
-    def written(self, source: str, target: str | None = None) -> Written:
-        tokenizer = self.target_tokenizer
-        ids = tokenizer.encode(
-            self.answer(Asked([source], truncate=True))[0].text if target is None else target
-        )
+    def written(self, source: str, target: str | Candidate | None = None) -> Written:
+        tokenizer, finished = self.target_tokenizer, True
+        if isinstance(target, Candidate):
+            ids, finished = target.tokens, target.finished
+        else:
+            ids = tokenizer.encode(
+                self.answer(Asked([source], truncate=True))[0].text if target is None else target
+            )
         tokens = self._tokens(self._encode_sources([source], 1, truncate=True))
         read = [*self.source_tokenizer.pieces(tokens.ids[0, :-1].tolist()), END]
         return Written(
             lambda: self.model.start(tokens),
             read[: tokens.ids.shape[1]],
-            [tokenizer.begin, *ids, tokenizer.end],
+            [tokenizer.begin, *ids, *([tokenizer.end] if finished else [])],
             tokenizer.pieces(ids),
         )
 
@@ -197,6 +200,8 @@ class Transduction(Task):
         constraints: list[Constraint] = []
         if wishes.prefix:
             constraints.append(ForcedPrefix([self.target_tokenizer.encode(wishes.prefix)] * sentences))
+        if wishes.begin:
+            constraints = [ForcedPrefix([wishes.begin] * sentences)]
         if wishes.forbid:
             forbidden = [ids for word in wishes.forbid for ids in self.target_tokenizer.spellings(word)]
             constraints.append(ForbiddenWords([forbidden] * sentences))
@@ -220,6 +225,7 @@ class Transduction(Task):
             log_prob=hypothesis.log_prob,
             score=hypothesis.score,
             finished=hypothesis.finished,
+            tokens=hypothesis.tokens,
         )
 
 
