@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 
 from regard.apps.announcing import Announcements
+from regard.apps.inspector import Inspected, question_of, self_contained
 from regard.apps.session import Run
 from regard.apps.training import train
 from regard.data.corpora.dates import Dated, dates
 from regard.inspection import glyphs
 from regard.inspection.alignment import alignment
-from regard.inspection.page import look_page
 from regard.inspection.terminal import draw_alignment
 from regard.recipes.demonstration import date_reader
 from regard.training.durable import replace_file
@@ -36,8 +36,10 @@ def show(out: Path, steps: int | None) -> None:
     print(f"\n{right} of {len(unseen)} unseen dates exactly right; {seconds:.0f} s from start to answers.\n")
     draw_look(run, next((unseen[at] for at in some if shows_well(unseen[at], answers[at])), unseen[0]))
     page = out / "look.html"
-    replace_file(page, look_page([run.trace(unseen[at].source) for at in some[:6]], "dates").encode())
-    print(f"\nEvery layer and head:  {page}\nHow training went:     {out / 'report.html'}")
+    questions = [question_of(unseen[at].source) for at in some[:4]]
+    replace_file(page, self_contained([Inspected(out)], questions, "regard · dates").encode())
+    print(f"\nLook into it:          {page} (or: .venv/bin/regard look {out})")
+    print(f"How training went:     {out / 'report.html'}")
     print(f"Ask it yourself:       echo {shlex.quote(unseen[some[0]].source)} | .venv/bin/regard run {out}")
 
 

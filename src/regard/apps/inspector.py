@@ -1,12 +1,12 @@
 """What the inspector shows of a run: looks, steps, words, positions, cuts, probes, and how it was trained."""
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from regard.apps.samples import read_lines, read_samples
 from regard.apps.session import Run, load
 from regard.core.errors import RegardError, RunError, UsageError, nearest
 from regard.inspection.charts import Chart
@@ -14,6 +14,7 @@ from regard.inspection.importance import importance
 from regard.inspection.inspector import inspector_page
 from regard.inspection.interventions import Intervention
 from regard.inspection.look import Question, look
+from regard.inspection.packing import Encoding
 from regard.inspection.places_as_pictures import positions_of
 from regard.inspection.probe import Template, probe
 from regard.inspection.report import learning_charts
@@ -23,6 +24,7 @@ from regard.training.run_folder import RunFolder
 
 LONGEST_TEXT = 20_000
 """Characters; more are refused before a tokenizer sees them."""
+_LONGEST_EXAMPLE = 200
 _ENOUGH_STEPS = 4_000_000
 """Numbers of queries, keys, values and scores that a page carries; beyond, it shows weights alone."""
 
@@ -45,6 +47,12 @@ class Inspected:
             self._run = load(self.path, self.device)
         return self._run
 
+    @property
+    def unknown(self) -> str:
+        """How a token that is not in the vocabulary is shown."""
+        tokenizer = next(iter(self.run.lexicon.values()))
+        return tokenizer.pieces([tokenizer.unknown])[0]
+
     def about(self) -> dict[str, Any]:
         """What a page must know before it asks; a run that cannot be loaded says why."""
         try:
@@ -62,14 +70,14 @@ class Inspected:
             "examples": self.examples(),
         }
 
-    def look(self, question: Question, steps: bool = False) -> dict[str, Any]:
+    def look(self, question: Question, steps: bool = False, encoding: Encoding = "uint8") -> dict[str, Any]:
         refuse_long(question.text, question.target or "")
         with self._lock:
-            return look(self.run.model, self.run.task(), question, steps).to_dict()
+            return look(self.run.model, self.run.task(), question, steps, self.unknown).to_dict(encoding)
 
     def steps(self, question: Question, attention: str) -> dict[str, Any]:
         """One attention with all that its weights were made of."""
-        found = {seen["name"]: seen for seen in self.look(question, steps=True)["trace"]["attentions"]}
+        found = {seen["name"]: seen for seen in self.look(question, True, "float32")["trace"]["attentions"]}
         if attention not in found:
             raise UsageError(f"there is no attention {attention!r}{nearest(attention, found)}")
         one: dict[str, Any] = found[attention]
@@ -115,7 +123,7 @@ class Inspected:
         """How it was trained: curves, samples, data, spec."""
         folder = RunFolder.open(self.path)
         record = folder.record
-        events = read_events(folder.log_path)
+        events = read_lines(folder.log_path)
         spec = SystemSpec.from_dict(record.spec, where=str(self.path / "regard.json"))
         return {
             "name": self.name,
@@ -127,32 +135,18 @@ class Inspected:
                 **_end(events),
             },
             "charts": [_chart(chart) for chart in learning_charts(events)],
-            "samples": [event for event in events if event.get("event") == "sample"],
+            "samples": read_samples(self.path),
             "spec": spec.to_yaml(),
         }
 
     def examples(self) -> list[str]:
-        """Texts to begin with: such as the run has seen, as far as its log tells."""
-        samples = [event for event in read_events(self.path / "log.jsonl") if event.get("event") == "sample"]
-        texts = list(dict.fromkeys(str(sample.get("source", "")) for sample in samples))
+        """Texts to begin with: such as were answered while it learned."""
+        texts = list(dict.fromkeys(str(sample.get("source", "")) for sample in read_samples(self.path)))
         if texts:
-            return texts[:6]
+            return [text for text in texts if len(text) <= _LONGEST_EXAMPLE][:6] or [
+                texts[0][:_LONGEST_EXAMPLE]
+            ]
         return ["The ___ of the world"] if self.run.spec.task.kind() == "filling" else ["a b c"]
-
-
-def read_events(path: Path) -> list[dict[str, Any]]:
-    """Lines of a log; one that was cut short is passed over."""
-    if not path.exists():
-        return []
-    events = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            event = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        if isinstance(event, dict):
-            events.append(event)
-    return events
 
 
 def self_contained(inspected: Sequence[Inspected], questions: Sequence[Question], title: str) -> str:

@@ -10,6 +10,7 @@ import torch
 
 from regard.apps.devices import choose_device
 from regard.apps.reporting import write_report
+from regard.apps.samples import COUNT, Samples
 from regard.apps.session import Run, read_lexicon
 from regard.core.errors import UsageError
 from regard.data.data import DataReport, PreparedData
@@ -105,6 +106,7 @@ def train(
     listener.on_model(sum(p.numel() for p in model.parameters()), transfer)
     run = Run(folder_path, spec, model, prepared.lexicon, chosen)
     validation = validation_of(run, prepared)
+    watchers = [*watchers, Samples(run, prepared.examples(COUNT))]
     with closing(prepared):
         objective = spec.objective.build()
         result = spec.training.learn(

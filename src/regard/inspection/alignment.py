@@ -61,7 +61,8 @@ def source_rollout(trace: Trace) -> Matrix | None:
         return None
     count, read = len(trace.predictions), len(trace.source)
     encoded = rollout(trace)
-    own, source = np.eye(count, dtype=np.float32), np.zeros((count, read), dtype=np.float32)
+    own: Matrix = np.eye(count, dtype=np.float32)
+    source: Matrix = np.zeros((count, read), dtype=np.float32)
     for seen in looking:
         weights = seen.weights.mean(axis=0)
         if seen.looks_at == "itself":
@@ -69,5 +70,5 @@ def source_rollout(trace: Trace) -> Matrix | None:
         else:
             brought = weights if encoded is None else weights @ encoded
             own, source = own / 2, (source + brought) / 2
-    shares: Matrix = source / np.maximum(source.sum(axis=1, keepdims=True), 1e-12)
+    shares: Matrix = source / np.maximum(source.sum(axis=1, keepdims=True), np.float32(1e-12))
     return shares

@@ -79,7 +79,7 @@ class Look:
     def notes(self) -> list[str]:
         """What a person should know before believing what they see."""
         pieces = [*self.trace.source, *self.trace.target]
-        strange = pieces.count(self.unknown)
+        strange = pieces.count(self.unknown) if self.unknown else 0
         said = []
         if strange:
             tokens = "1 token is" if strange == 1 else f"{strange} tokens are"
@@ -98,7 +98,7 @@ class Look:
         }
 
 
-def look(model: nn.Module, task: Task, question: Question, steps: bool = False) -> Look:
+def look(model: nn.Module, task: Task, question: Question, steps: bool = False, unknown: str = "") -> Look:
     """Answer, and record how. ``steps``: also what attention weights were made of."""
     before = None
     if question.interventions:
@@ -115,7 +115,7 @@ def look(model: nn.Module, task: Task, question: Question, steps: bool = False) 
     kept: tuple[float, ...] = ()
     if before is not None:
         kept = _kept(model, task, question, before)
-    return Look(question, answer, trace, _pieces(task, answer), before=before, kept=kept)
+    return Look(question, answer, trace, _pieces(task, answer), unknown, before, kept)
 
 
 def _answered(task: Task, question: Question) -> Answer:

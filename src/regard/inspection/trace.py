@@ -61,9 +61,9 @@ class Steps(NamedTuple):
     allowed: Weights
     """1 where a row may look, 0 where it may not."""
 
-    def to_dict(self) -> dict[str, Any]:
-        halves = {name: pack(getattr(self, name), "float16") for name in self._fields[:-1]}
-        return halves | {"allowed": pack(self.allowed, "uint8")}
+    def to_dict(self, encoding: Encoding = "float16") -> dict[str, Any]:
+        numbers = {name: pack(getattr(self, name), encoding) for name in self._fields[:-1]}
+        return numbers | {"allowed": pack(self.allowed, "uint8")}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Steps":
@@ -96,7 +96,10 @@ class Attention:
         return int(self.weights.shape[0])
 
     def to_dict(self, encoding: Encoding = "float32") -> dict[str, Any]:
-        steps = {} if self.steps is None else {"steps": self.steps.to_dict()}
+        steps = dict[str, Any]()
+        if self.steps is not None:  # then weights are to be reckoned with, not only to be seen
+            encoding = "float16" if encoding == "uint8" else encoding
+            steps["steps"] = self.steps.to_dict(encoding)
         return steps | {
             "name": self.name,
             "part": self.part,
