@@ -83,8 +83,9 @@ class Choosing(Task):
         return Evaluation(scores, f"choices|chance:{chance:.4f}", len(records))
 
     @torch.inference_mode()
-    def written(self, source: str, target: str | None = None) -> Written:
+    def written(self, source: str, target: str | Candidate | None = None) -> Written:
         """What is read with one choice: its own, or the one whose number or text is ``target``."""
+        target = target.text if isinstance(target, Candidate) else target
         (question,) = self._questions([source], 1)
         (rows,) = self.data.rows_of(self.tokenizer, [question])
         (log_probs,) = self._log_probs([rows])

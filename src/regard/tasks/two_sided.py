@@ -15,7 +15,7 @@ from regard.core.sequences import Memory, Tokens
 from regard.data.letters import words_of
 from regard.data.tokenizers import Tokenizer
 from regard.parts.spelling import spelled
-from regard.tasks.answers import Answer, Scored
+from regard.tasks.answers import Answer, Candidate, Scored
 from regard.tasks.blanks import BLANK, ranked
 from regard.tasks.task import Asked, Evaluation, Means, Task, TaskSpec, Written
 
@@ -145,7 +145,8 @@ class TwoSided(Task):
                 min(tokens, last + 1 + self.spec.context),
             )
 
-    def written(self, source: str, target: str | None = None) -> Written:
+    def written(self, source: str, target: str | Candidate | None = None) -> Written:
+        target = target.text if isinstance(target, Candidate) else target
         (answer,) = self.answer(Asked([source]))
         found = answer.candidates[0]
         left, right = self._sides(source)

@@ -81,7 +81,8 @@ class WordVectorsTask(Task):
             raise UsageError(f"--metric {metric}: these questions are judged by {evaluation.metric}")
         return evaluation
 
-    def written(self, source: str, target: str | None = None) -> Written:
+    def written(self, source: str, target: str | Candidate | None = None) -> Written:
+        target = target.text if isinstance(target, Candidate) else target
         (answer,) = self.answer(Asked([source]))
         return Written(lambda: None, answer.source_pieces, [], [target or answer.text], log_probs=(0.0,))
 

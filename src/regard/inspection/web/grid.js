@@ -76,7 +76,7 @@ export class Grid {
     const names = /** @type {HTMLElement} */ (this.frame.querySelector(".side")).offsetWidth;
     const room = this.element.clientWidth - names - 2;
     const cell = Math.floor(room / Math.max(1, this.spec.columns.length));
-    this.frame.style.setProperty("--cell", `${within(cell, 14, this.spec.largest ?? 32)}px`);
+    this.frame.style.setProperty("--cell", `${within(cell, Math.min(14, this.spec.largest ?? 32), this.spec.largest ?? 32)}px`);
   }
 
   /** @param {KeyboardEvent} event */

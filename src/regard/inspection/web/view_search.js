@@ -7,7 +7,7 @@ import { live } from "./source.js";
 /** @typedef {import("./source.js").Search} Search */
 /** @typedef {import("./source.js").Expansion} Expansion */
 
-const ACROSS = 96;
+const ACROSS = 100;
 const DOWN = 26;
 
 /** How the answer was found: every hypothesis, its fate, and what else could have been said. @param {Scene} scene */
@@ -44,33 +44,30 @@ function pathTo(search, node) {
 function tree(scene, search) {
   const pruned = address.get("pruned") === "1";
   const shownOnes = search.expansions.filter((one) => pruned || one.status !== "pruned");
-  /** @type {Map<number, Expansion[]>} */
-  const children = new Map();
-  for (const one of shownOnes) children.set(one.parent, [...(children.get(one.parent) ?? []), one]);
   const best = new Set();
   for (let at = search.best ?? 0; at > 0; at = search.expansions[at - 1].parent) best.add(at);
   /** @type {Map<number, {x: number, y: number}>} */
-  const places = new Map();
-  let leaves = 0;
-  const put = (/** @type {number} */ node, /** @type {number} */ step) => {
-    const below = children.get(node) ?? [];
-    below.sort((a, b) => Number(best.has(b.node)) - Number(best.has(a.node)) || b.score - a.score);
-    const first = leaves;
-    for (const one of below) put(one.node, step + 1);
-    if (!below.length) leaves++;
-    const y = below.length ? /** @type {{y: number}} */ (places.get(below[0].node)).y : first * DOWN;
-    places.set(node, { x: step ? step * ACROSS - ACROSS + 22 : 0, y });
-  };
-  put(0, 0);
+  const places = new Map([[0, { x: 0, y: 0 }]]);
+  /** @type {Map<number, Expansion[]>} */
+  const columns = new Map();
+  for (const one of shownOnes) columns.set(one.step, [...(columns.get(one.step) ?? []), one]);
+  // A column for each step; within it the answer's path first, then as their parents stand, so that few lines cross.
+  for (const [step, column] of [...columns].sort(([a], [b]) => a - b)) {
+    const order = (/** @type {Expansion} */ one) => (best.has(one.node) ? -1 : one.status === "pruned" ? 1e6 : 0) + (places.get(one.parent)?.y ?? 0);
+    column.sort((a, b) => order(a) - order(b) || b.score - a.score);
+    column.forEach((one, i) => places.set(one.node, { x: (step - 1) * ACROSS + 22, y: i * DOWN }));
+  }
+  const leaves = Math.max(1, ...[...columns.values()].map((column) => column.length));
   const steps = Math.max(0, ...shownOnes.map((one) => one.step));
   const at = (/** @type {number} */ node) => /** @type {{x: number, y: number}} */ (places.get(node));
   const chosen = places.has(address.number("node", -1)) ? address.number("node", 0) : 0;
   const edges = shownOnes.map((one) => {
     const [from, to] = [at(one.parent), at(one.node)];
-    const middle = to.x + 2;
+    const start = one.parent ? from.x + ACROSS - 6 : 14;
+    const middle = (start + to.x + 10) / 2;
     return s("path", {
       class: `edge ${one.status}${best.has(one.node) ? " best" : ""}`,
-      d: `M${one.parent ? from.x + ACROSS - 6 : 14},${from.y + 16} C${middle},${from.y + 16} ${middle},${to.y + 16} ${to.x + 10},${to.y + 16}`,
+      d: `M${start},${from.y + 16} C${middle},${from.y + 16} ${middle},${to.y + 16} ${to.x + 10},${to.y + 16}`,
     });
   });
   const mark = { finished: " ■", pruned: " ×", kept: "" };
@@ -91,7 +88,7 @@ function tree(scene, search) {
     class: `node begin${chosen === 0 ? " on" : ""}`, tabindex: "0", role: "button", "aria-label": "The begin", onclick: () => address.set({ node: 0 }),
     onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && address.set({ node: 0 }),
   }, s("circle", { cx: 10, cy: at(0).y + 16, r: 5 }));
-  const picture = s("svg", { class: "tree", viewBox: `0 0 ${steps * ACROSS + 40} ${Math.max(1, leaves) * DOWN + 12}`, role: "group", "aria-label": "The search as a tree" }, ...edges, begin, ...nodes);
+  const picture = s("svg", { class: "tree", viewBox: `0 0 ${steps * ACROSS + 40} ${leaves * DOWN + 12}`, role: "group", "aria-label": "The search as a tree" }, ...edges, begin, ...nodes);
   picture.style.width = `${steps * ACROSS + 40}px`;
   const rows = () => [["node", "parent", "step", "token", "log_prob", "cumulative", "score", "status"],
     ...search.expansions.map((one) => [one.node, one.parent, one.step, search.pieces[String(one.token)], one.log_prob, one.cumulative, one.score, one.status])];
