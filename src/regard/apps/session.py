@@ -22,7 +22,6 @@ from regard.tasks.engine import Engine
 from regard.tasks.task import NO_WISHES, WINDOW, Evaluation, Means, Task, Wishes, windows
 from regard.training.run_folder import RunFolder
 
-
 _NOT_ONE = "its weights are not those of one run folder"
 
 
