@@ -38,13 +38,11 @@ def ulmfit(start: ModelSpec | None = None) -> SystemSpec:
     """The third stage: what it has read at the end, at most and on average, two layers on top of it."""
     given = awd_lstm().model if start is None else start
     head = LabelSpec(pooling=SeveralSpec(), hidden=50, activation="relu", dropout=0.1)
-    system = judging(given, head, texts=1)
+    system = judging(given, head, texts=1).override(["data.layout={begin: false}"])
     thawing = ThawingSpec() if start is None else ThawingSpec(freeze="gradual", layer_decay=LAYER_DECAY)
-    return system.model_copy(
-        update={
-            "training": tuned(peak=1e-2 if start is not None else 2e-3, thawing=thawing, watch="accuracy")
-        }
-    )
+    training = tuned(peak=2e-3 if start is None else 1e-2, thawing=thawing, watch="accuracy")
+    model = LabellerSpec(encoder=given.reader(), head=head)
+    return system.model_copy(update={"model": model, "objective": JudgementSpec(), "training": training})
 
 
 def tuned(peak: float, thawing: ThawingSpec, watch: str = "loss") -> TrainingSpec:
