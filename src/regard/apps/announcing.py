@@ -3,6 +3,7 @@
 import sys
 
 from regard.apps.training import Listener
+from regard.apps.vectors import Coverage
 from regard.data.data import DataReport
 from regard.training.weights import Transfer
 
@@ -20,6 +21,9 @@ class Announcements(Listener):
                 self.say(f"       has new rows: {name}")
             for name in transfer.untouched[:8]:
                 self.say(f"       starts anew: {name}")
+
+    def on_vectors(self, coverage: Coverage) -> None:
+        self.say(f"words  {coverage.summary()}")
 
     def say(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)

@@ -86,9 +86,19 @@ def train(
     vocabulary: Annotated[
         Path | None, typer.Option(help="Take over the vocabulary of another run, so that both can be mixed.")
     ] = None,
+    vectors: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Start the table of words from a file of word vectors (word2vec, GloVe) or from a run; "
+            "target=FILE names the field."
+        ),
+    ] = None,
     freeze: Annotated[
         str | None,
-        typer.Option(help="With --from: none, all, embeddings or gradual (a layer less every epoch)."),
+        typer.Option(
+            help="With --from: none, all, embeddings or gradual (a layer less every epoch); embeddings also "
+            "keeps --vectors as they are."
+        ),
     ] = None,
     layer_decay: Annotated[
         float | None, typer.Option(help="With --from: rate of a layer as a share of the next one's.")
@@ -113,6 +123,7 @@ def train(
         settings=[*thawed(freeze, layer_decay), *(settings or [])],
         start_from=start_from,
         vocabulary=vocabulary,
+        vectors=vectors or (),
         device=device,
         watchers=progress(quiet),
         listener=None if quiet else Announcements(),

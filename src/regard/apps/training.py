@@ -12,11 +12,12 @@ from regard.apps.devices import choose_device
 from regard.apps.reporting import write_report
 from regard.apps.samples import COUNT, Samples
 from regard.apps.session import Run, read_lexicon
+from regard.apps.vectors import Coverage, asked_vectors, start_tables, with_room
 from regard.core.errors import UsageError
 from regard.data.data import DataReport, PreparedData
 from regard.data.lexicon import Lexicon
 from regard.data.prefetch import prefetch
-from regard.recipes.catalogue import recipe
+from regard.recipes.catalogue import RECIPES, recipe
 from regard.recipes.system import SystemSpec
 from regard.search.greedy import GreedySpec
 from regard.training.evaluation import Validation
@@ -38,6 +39,7 @@ class Listener:
 
     def on_data(self, report: DataReport) -> None: ...
     def on_model(self, parameters: int, transfer: Transfer | None) -> None: ...
+    def on_vectors(self, coverage: Coverage) -> None: ...
 
 
 def system_named(name: str | Path | SystemSpec, start: SystemSpec | None = None) -> SystemSpec:
@@ -71,6 +73,7 @@ def train(
     settings: Sequence[str] = (),
     start_from: str | Path | None = None,
     vocabulary: str | Path | None = None,
+    vectors: Sequence[str] = (),
     device: str | None = None,
     watchers: Sequence[Watcher] = (),
     listener: Listener | None = None,
@@ -78,10 +81,15 @@ def train(
     """Train, or go on with, the run in ``out``. ``settings`` are ``key=value`` overrides of the spec.
 
     ``start_from`` is a run whose weights and vocabulary are taken over, ``vocabulary`` one of which only the
-    vocabulary is.
+    vocabulary is. ``vectors`` are files of word vectors, or runs that have some, that tables of words start
+    from: ``FILE``, or ``target=FILE`` for a field by its name.
     """
     start = None if start_from is None else spec_of_run(Path(start_from))
-    spec = with_budget(system_named(system, start), steps, minutes).override(settings)
+    named = system_named(system, start)
+    spec = with_budget(named, steps, minutes).override([*asked_vectors(vectors, named), *settings])
+    if spec.vectors and start is not None:
+        raise UsageError("--vectors and --from both say what words start from: give one of them")
+    spec = with_room(spec, settings, free=str(system) in RECIPES)
     refuse_impossible(spec)
     chosen, folder_path = choose_device(device), Path(out)
     known = known_lexicon(folder_path, start_from or vocabulary, spec)
@@ -104,6 +112,8 @@ def train(
     if start_from is not None and start is not None:
         transfer = load_weights(model, Path(start_from), (start.model.reads_as, spec.model.reads_as))
     listener.on_model(sum(p.numel() for p in model.parameters()), transfer)
+    for coverage in start_tables(model, spec, prepared):
+        listener.on_vectors(coverage)
     run = Run(folder_path, spec, model, prepared.lexicon, chosen)
     validation = validation_of(run, prepared)
     watchers = [*watchers, Samples(run, prepared.examples(COUNT))]

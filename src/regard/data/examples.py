@@ -192,6 +192,14 @@ class PreparedExamples:
     def examples(self, most: int) -> list[tuple[str, str]]:
         return self._valid.shown[:most]
 
+    def token_counts(self, field: str) -> np.ndarray:
+        """How often each token occurs in the training data."""
+        counts = np.zeros(self.lexicon[field].size, dtype=np.int64)
+        for example in self._train.encoded:
+            for reading in example.readings:
+                np.add.at(counts, reading.ids, 1)
+        return counts
+
     def close(self) -> None:
         """Nothing is prepared ahead of time."""
 

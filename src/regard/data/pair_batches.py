@@ -69,6 +69,11 @@ class PairBatches(Sequence[PairBatch]):
     def __len__(self) -> int:
         return len(self._plan)
 
+    def token_counts(self, field: str, vocabulary: int) -> np.ndarray:
+        """How often each token stands in the source or the target of all pairs."""
+        store = {"source": self._stores.source, "target": self._stores.target}[field]
+        return np.bincount(store.values, minlength=vocabulary)
+
     def __getitem__(self, index: int) -> PairBatch:  # type: ignore[override]  # one batch at a time
         rows = self._plan[index]
         marks, target_marks = self._stores.marks

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from regard.core.errors import DataError
 from regard.core.sequences import Tokens
 from regard.data.batches import evaluation_batches
@@ -104,6 +106,10 @@ class Pairs:
     def epoch(self, number: int) -> PairBatches:
         """The batches of an epoch; their order, and what dropout draws, are functions of (seed, number)."""
         return self._supply.epoch(number)
+
+    def token_counts(self, field: str) -> np.ndarray:
+        """Of the first epoch: of all pairs, or of the first portion of many."""
+        return self.epoch(0).token_counts(field, self.lexicon[field].size)
 
     def validation(self) -> PairBatches:
         """Validation pairs by length, without dropout; ``rows`` are places in ``validation_texts``."""

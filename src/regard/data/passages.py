@@ -119,6 +119,9 @@ class PreparedPassages:
         """Sentences of which one word is hidden, and the word."""
         return blanked(self._text.examples(most), self.lexicon["text"])
 
+    def token_counts(self, field: str) -> np.ndarray:
+        return self._text.token_counts(field)
+
     def close(self) -> None:
         """Nothing is prepared ahead of time."""
 

@@ -231,6 +231,9 @@ class PreparedText:
         values = self.stream[1:]
         return values, np.concatenate(([0], np.flatnonzero(values == self.lexicon["text"].end) + 1))
 
+    def token_counts(self, field: str) -> np.ndarray:
+        return np.bincount(self.stream, minlength=self.lexicon[field].size)
+
     def examples(self, most: int) -> list[tuple[str, str]]:
         """Beginnings of validation documents, and how they go on."""
         found: list[tuple[str, str]] = []

@@ -116,6 +116,9 @@ class PreparedWords:
         places = sorted({int(len(ranked) ** (place / most)) - 1 for place in range(most)})
         return [(ranked[place], "") for place in places]
 
+    def token_counts(self, field: str) -> np.ndarray:
+        return self._text.token_counts(field)
+
     def close(self) -> None:
         """Nothing is prepared ahead of time."""
 

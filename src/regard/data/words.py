@@ -14,7 +14,7 @@ def words_of(tokenizer: Tokenizer) -> dict[str, int]:
     Marks, and pieces that only go on with a word, are none.
     """
     found: dict[str, int] = {}
-    for number, word in enumerate(_names(tokenizer)):
+    for number, word in enumerate(names_of(tokenizer)):
         if word is not None:
             found.setdefault(word, number)
     return found
@@ -23,13 +23,13 @@ def words_of(tokenizer: Tokenizer) -> dict[str, int]:
 def canonical(tokenizer: Tokenizer) -> np.ndarray:
     """Of every piece the id under which its word is known: the same word with and without a space is one."""
     known, same = words_of(tokenizer), np.arange(tokenizer.size)
-    for number, word in enumerate(_names(tokenizer)):
+    for number, word in enumerate(names_of(tokenizer)):
         if word is not None:
             same[number] = known[word]
     return same
 
 
-def _names(tokenizer: Tokenizer) -> list[str | None]:
+def names_of(tokenizer: Tokenizer) -> list[str | None]:
     """The word that each piece is, by id; None for those that are none."""
     names: list[str | None] = [None] * tokenizer.size
     marks = {mark for mark in tokenizer.marks if mark is not None}

@@ -24,6 +24,15 @@ class SequenceToSequenceSpec(ModelSpec):
     tie: Literal["none", "target", "all"] = "none"
     """One matrix for the decoder's input and output, or for the encoder's input as well."""
 
+    def with_own_width(self, field: str, width: int) -> ModelSpec:
+        """One table for both sides is led to what each side is wide."""
+        if self.tie != "all":
+            return super().with_own_width(field, width)
+        found: ModelSpec = self
+        for name in self.tables:
+            found = found.with_table(name, width)
+        return found
+
     def reader(self) -> EncoderSpec:
         """Contextual vectors of a translator (McCann et al. 2017)."""
         return self.encoder

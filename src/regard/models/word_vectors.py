@@ -19,6 +19,12 @@ class WordVectorsSpec(ModelSpec):
     learns: bool = True
     """Has the second table, which only learning needs; vectors that come from elsewhere have none."""
 
+    def own_width(self, field: str) -> int:
+        return self.width
+
+    def with_own_width(self, field: str, width: int) -> "WordVectorsSpec":
+        return self.model_copy(update={"width": width})
+
     def build(self, sizes: Mapping[str, int]) -> "WordVectors":
         return WordVectors(self, sizes["text"])
 

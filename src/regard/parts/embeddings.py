@@ -38,6 +38,16 @@ class EmbeddingSpec(Spec):
     forgets: float = Field(default=0.0, ge=0, lt=1)
     """Share of the words whose vectors are switched off whole, wherever they stand in a batch."""
 
+    @property
+    def spelled(self) -> int:
+        """Values of each vector that are made of letters."""
+        return 0 if self.spelling is None else self.spelling.out
+
+    @property
+    def own(self) -> int:
+        """Values of each vector that are the token's own."""
+        return (self.table or self.width) - self.spelled
+
     def build(self, vocabulary: int) -> "Embedding":
         return Embedding(self, vocabulary)
 
@@ -47,7 +57,7 @@ class Embedding(nn.Module):
         super().__init__()
         self.width, table = spec.width, spec.table or spec.width
         self.factor = math.sqrt(table) if spec.scale else 1.0
-        own = table - (spec.spelling.out if spec.spelling is not None else 0)
+        own = spec.own
         if own < 0:
             raise UsageError(
                 f"an embedding {table} wide has no room for {table - own} values that are spelled"

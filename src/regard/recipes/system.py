@@ -19,3 +19,5 @@ class SystemSpec(Spec):
     task: TaskSpec = TransductionSpec()
     search: SearchSpec
     evaluation: EvaluationSpec = EvaluationSpec()
+    vectors: dict[str, str] = {}
+    """By field (text, source, target), a file of word vectors or a run whose vectors its table starts from."""

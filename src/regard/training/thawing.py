@@ -13,6 +13,7 @@ from torch import nn
 from regard.core.spec import Spec
 
 _LAYER = re.compile(r"\.layers\.(\d+)\.")
+_SPELLS = ".embedding.spelling."
 _READS = re.compile(r"(^|\.)(encoder|decoder)\.(embedding|stack)\.")
 
 
@@ -26,12 +27,13 @@ class ThawingSpec(Spec):
     def rate(self, depth: int, top: int) -> float:
         return float(self.layer_decay ** (top - depth))
 
-    def frozen(self, depth: int, top: int, epoch: int) -> bool:
+    def frozen(self, depth: int, top: int, epoch: int, spelled: bool = False) -> bool:
+        """``spelled``: belongs to what makes vectors of letters, which no table of words is."""
         match self.freeze:
             case "all":
                 return depth < top
             case "embeddings":
-                return depth == 0
+                return depth == 0 and not spelled
             case "gradual":
                 return depth < top - epoch
             case _:
@@ -73,7 +75,7 @@ class Thawing:
         if self.spec.freeze == "none":
             return
         for name, weight in self._own.items():
-            weight.requires_grad_(not self.spec.frozen(self.depths[name], self.top, epoch))
+            weight.requires_grad_(not self.spec.frozen(self.depths[name], self.top, epoch, _SPELLS in name))
 
     def end(self) -> None:
         """As it was."""
