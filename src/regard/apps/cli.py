@@ -424,6 +424,65 @@ def export(
 
 
 @app.command()
+def serve(
+    folders: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]DIR…", help="Runs; a name is the folder's if not given.", show_default=False
+        ),
+    ],
+    host: Annotated[str, typer.Option(help="Where to listen; only this machine by default.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes any that is free.", min=0, max=65535)] = 8000,
+    languages: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[NAME=]FROM:TO", help="What a run translates, as in en:de; repeatable."),
+    ] = None,
+    detect: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The classifier among the runs that tells languages apart."),
+    ] = None,
+    keys: Annotated[Path | None, typer.Option(help="Ask for a key; see `regard key`.")] = None,
+    per_minute: Annotated[int | None, typer.Option(help="Requests a minute of one client.", min=1)] = None,
+    queue: Annotated[int, typer.Option(help="Requests that may wait; others get 503.", min=1)] = 256,
+    deadline: Annotated[float, typer.Option(help="Seconds until an answer is given up.", min=0.01)] = 60.0,
+    texts: Annotated[int, typer.Option(help="Most texts of a request.", min=1)] = 128,
+    body: Annotated[int, typer.Option(help="Most bytes of a request.", min=1)] = 2_000_000,
+    loaded: Annotated[
+        int | None, typer.Option(help="Runs in memory at a time; all by default.", min=1)
+    ] = None,
+    preload: Annotated[bool, typer.Option("--preload", help="Load all runs before answering.")] = False,
+    drain: Annotated[float, typer.Option(help="Seconds to finish what was accepted.", min=0)] = 60.0,
+    device: Device = None,
+) -> None:
+    """Answer over HTTP, for clients of LibreTranslate and OpenAI and for your own."""
+    from functools import partial
+
+    from regard.apps.serving.assembly import Wanted, application
+    from regard.apps.serving.limits import Limits
+    from regard.apps.serving.offers import offers_of
+    from regard.apps.serving.process import serve as serve_forever
+    from regard.apps.session import load
+
+    limits = Limits(
+        queue=queue, deadline=deadline, texts=texts, body=body, per_minute=per_minute, drain=drain
+    )
+    wanted = Wanted(offers_of(folders, languages or []), limits, keys, detect, preload, loaded)
+    serve_forever(application(wanted, partial(load, device=device)), host, port, drain)
+
+
+@app.command()
+def key(
+    file: Annotated[Path, typer.Argument(help="File of keys; made if there is none.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="Whose key it is.", show_default=False)],
+    per_minute: Annotated[int | None, typer.Option(help="Requests a minute of this key.", min=1)] = None,
+) -> None:
+    """Make a key for `regard serve --keys FILE`. It is shown once; the file holds its hash."""
+    from regard.apps.serving.keys import create_key
+
+    print(create_key(file, name, per_minute))
+
+
+@app.command()
 def doctor(as_json: AsJson = False) -> None:
     """What this machine has, and whether anything is in the way."""
     from regard.apps.doctor import examine
@@ -545,15 +604,10 @@ def print_answer(loaded: "Run", answer: "Answer", as_json: bool, tree: bool) -> 
         if tree and answer.search is not None:
             print(draw(answer.search, lambda token: loaded.task().pieces([token])[0]))
         return
-    printed: dict[str, Any] = {"source": answer.source, "text": answer.text, "engine": answer.engine}
+    printed = answer.to_dict()
     if answer.candidates:
-        best, *others = answer.candidates
-        printed |= best.to_dict() | {"source_pieces": answer.source_pieces}
-        printed["n_best"] = [candidate.to_dict() for candidate in answer.candidates] if others else []
-        found = alignment(loaded.trace(answer.source, best.text))
+        found = alignment(loaded.trace(answer.source, answer.text))
         printed["alignment"] = None if found is None else found.round(4).tolist()
-        if answer.search is not None:
-            printed["search"] = answer.search.to_dict()
     print_json(printed)
 
 

@@ -58,6 +58,17 @@ class Answer:
         """The best answer; an empty input has an empty one."""
         return self.candidates[0].text if self.candidates else ""
 
+    def to_dict(self) -> dict[str, Plain]:
+        """The best answer in full, and all of them where there are several."""
+        found: dict[str, Plain] = {"source": self.source, "text": self.text, "engine": self.engine}
+        if self.candidates:
+            best, *others = self.candidates
+            found |= best.to_dict() | {"source_pieces": list[Plain](self.source_pieces)}
+            found["n_best"] = [candidate.to_dict() for candidate in self.candidates] if others else []
+        if self.search is not None:
+            found["search"] = self.search.to_dict()
+        return found
+
 
 @dataclass(frozen=True)
 class Scored:

@@ -192,8 +192,8 @@ class Transduction(Task):
         """Rows of similar length together; empty ones are left out."""
         rows = np.array([row for row, ids in enumerate(encoded) if ids], dtype=np.int64)
         lengths = np.array([[len(encoded[row])] for row in rows], dtype=np.int64).reshape(-1, 1)
-        if len(rows):
-            for batch in evaluation_batches(lengths, self.budget):
+        if len(rows):  # one that is longer than the budget is read alone
+            for batch in evaluation_batches(lengths, max(self.budget, int(lengths.max()))):
                 yield rows[batch].tolist()
 
     def _constraints(self, wishes: Wishes, sentences: int) -> list[Constraint]:

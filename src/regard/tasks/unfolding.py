@@ -43,7 +43,11 @@ class Hall:
         """What a search must be handed: it gives up what nobody waits for and, where what was chosen stays,
         tells what it writes."""
         leaving = Leaving(lambda sentence: self.audience.left(self.places[sentence]), end)
-        return [leaving, Listening(lambda *told: self._hear(*told, end))] if steady else [leaving]
+        return (
+            [leaving, Listening(lambda sentence, token: self._hear(sentence, token, end))]
+            if steady
+            else [leaving]
+        )
 
     def _hear(self, sentence: int, token: int, end: int) -> None:
         growing = self.growing[sentence]

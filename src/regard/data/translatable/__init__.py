@@ -1,0 +1,1 @@
+"""Documents whose texts can be replaced while everything else stays as it is, byte for byte."""

@@ -1,0 +1,112 @@
+"""Batches over requests: who is answered with whom, who leaves, and what one failure costs the others."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from regard.apps.serving.batching import Batcher, ClosedError, Job, QueueFullError, Row, Size
+from regard.core.errors import DataError
+
+SIZE = Size(budget=10, rows=100, linger=0.0, queue=4, deadline=60.0)
+
+
+@dataclass(frozen=True)
+class Shouting:
+    """Answers in capitals, once it may."""
+
+    name: str = "loud"
+    may: threading.Event = field(default_factory=threading.Event, compare=False)
+    batches: list[list[str]] = field(default_factory=list, compare=False)
+
+    def do(self, rows: Sequence[Row]) -> list[Any]:
+        assert self.may.wait(20)
+        self.batches.append([row.text for row in rows])
+        if any("bad" in row.text for row in rows):
+            raise DataError("bad text", line=1)
+        return [row.text.upper() for row in rows]
+
+
+def job(work: Shouting, *texts: str, length: int = 2) -> Job:
+    return Job(work, texts, [length] * len(texts), range(len(texts)))
+
+
+def test_requests_share_batches_in_turn_and_within_the_budget() -> None:
+    work, batcher = Shouting(), Batcher("test", SIZE)
+    first = job(work, "first")
+    batcher.submit(first)
+    while not batcher.running:
+        pass
+    long, short, other = job(work, *"abcdefgh"), job(work, "x", "y"), job(Shouting("other", work.may), "z")
+    for one in (long, short, other):
+        batcher.submit(one)
+    work.may.set()
+    assert long.future.result(10) == list("ABCDEFGH")
+    assert short.future.result(10) == ["X", "Y"]
+    assert other.future.result(10) == ["Z"]
+    assert work.batches == [["first"], ["a", "x", "b", "y", "c"], ["d", "e", "f", "g", "h"]]
+    batcher.close()
+
+
+def test_what_one_text_does_wrong_hurts_no_other() -> None:
+    work, batcher = Shouting(), Batcher("test", SIZE)
+    batcher.submit(first := job(work, "first"))
+    good, bad, fine = job(work, "a", "b"), job(work, "c", "bad"), job(work, "d")
+    for one in (good, bad, fine):
+        batcher.submit(one)
+    work.may.set()
+    assert first.future.result(10) == ["FIRST"]
+    assert good.future.result(10) == ["A", "B"]
+    assert fine.future.result(10) == ["D"]
+    with pytest.raises(DataError, match="bad text"):
+        bad.future.result(10)
+    assert batcher.waiting == 0
+    batcher.close()
+
+
+def test_a_full_queue_refuses_and_who_leaves_makes_room() -> None:
+    work, batcher = Shouting(), Batcher("test", SIZE)
+    batcher.submit(job(work, "first"))
+    while not batcher.running:
+        pass
+    waiting = [job(work, str(number)) for number in range(4)]
+    for one in waiting:
+        batcher.submit(one)
+    with pytest.raises(QueueFullError) as full:
+        batcher.submit(job(work, "late"))
+    assert full.value.seconds >= 1
+    assert waiting[1].future.cancel()
+    assert batcher.waiting == 3
+    batcher.submit(late := job(work, "late"))
+    work.may.set()
+    assert late.future.result(10) == ["LATE"]
+    assert not any("1" in batch for batch in work.batches)
+    batcher.close()
+
+
+def test_closing_finishes_what_was_accepted() -> None:
+    work, batcher = Shouting(), Batcher("test", SIZE)
+    jobs = [job(work, str(number)) for number in range(3)]
+    for one in jobs:
+        batcher.submit(one)
+    batcher.close()
+    with pytest.raises(ClosedError):
+        batcher.submit(job(work, "late"))
+    work.may.set()
+    assert [one.future.result(10) for one in jobs] == [["0"], ["1"], ["2"]]
+    batcher.join(10.0)
+
+
+def test_texts_wait_a_moment_for_company() -> None:
+    work = Shouting()
+    work.may.set()
+    batcher = Batcher("test", Size(budget=4, rows=100, linger=30.0, queue=4, deadline=60.0))
+    one, other = job(work, "one"), job(work, "other")
+    batcher.submit(one)
+    assert not one.future.done()
+    batcher.submit(other)  # the budget is reached: no reason to wait any longer
+    assert other.future.result(10) == ["OTHER"]
+    assert work.batches == [["one", "other"]]
+    batcher.close()
