@@ -15,6 +15,8 @@ from tests.apps.toys import examples, toy
 
 
 class Room:
+    listens = True
+
     def __init__(self, leaves: Callable[[int, str], bool] = lambda place, said: False) -> None:
         self.said: dict[int, str] = defaultdict(str)
         self.pieces, self.leaves = 0, leaves

@@ -301,6 +301,8 @@ class Continuation(Task):
 class _Listener:
     """A single one, in another thread."""
 
+    listens = True
+
     def __init__(self, heard: "queue.Queue[str | BaseException | None]") -> None:
         self.heard, self.said, self.gone = heard, 0, False
 

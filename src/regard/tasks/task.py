@@ -43,6 +43,9 @@ NO_WISHES = Wishes()
 class Audience(Protocol):
     """Those who wait while answers are written; texts are known by their place in what was asked."""
 
+    listens: bool
+    """Whether pieces are wanted at all: then nobody answers who tells only the whole."""
+
     def hear(self, place: int, piece: str) -> None:
         """Some more of an answer. What comes piece by piece may begin late, or never, but keeps its order."""
 

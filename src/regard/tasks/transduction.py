@@ -99,6 +99,8 @@ class Transduction(Task):
     def _found_by_engine(self, encoded: Sequence[Sequence[int]], asked: Asked) -> dict[int, list[Hypothesis]]:
         """What an engine finds, by row; nothing where there is none, or none that can do what is asked."""
         rows = [row for row, ids in enumerate(encoded) if ids]
+        if asked.audience is not None and asked.audience.listens and self.search.steady:
+            return {}
         if not rows or self.engine is None or self.engine.refusal(self.search, asked.wishes, asked.keep):
             return {}
         sources = [encoded[row] for row in rows]

@@ -133,7 +133,7 @@ def test_greedy_completions_are_those_of_the_run(client: openai.OpenAI, wrote: R
             assert len(tops) <= 3
             assert max(tops.values()) == pytest.approx(value, abs=1e-5)
             assert tops[token] == pytest.approx(value, abs=1e-5)
-    assert reply.usage.completion_tokens == sum(len(one.candidates[0].token_log_probs) for one in offline)
+    assert reply.usage.completion_tokens == sum(len(one.candidates[0].pieces) for one in offline)
 
 
 def test_seeds_repeat_and_agree_with_the_run(client: openai.OpenAI, wrote: Run) -> None:

@@ -169,7 +169,7 @@ class Completion:
             read, found = sum(job.lengths) // copies, self._found(answers, copies)
         written, choices = 0, list[dict[str, Any]]()
         for place, candidates in enumerate(found):
-            written += sum(len(candidate.token_log_probs) for candidate, _ in candidates)
+            written += sum(len(candidate.pieces) for candidate, _ in candidates)
             for candidate, answer in candidates[: asked.n]:
                 echoed = scored[place] if scored else None
                 choices.append(self._choice(desk, len(choices), prompts[place], candidate, answer, echoed))
@@ -191,7 +191,15 @@ class Completion:
         return texts, own_numbers(len(texts)) if self.asked.seed is None else list(range(len(texts)))
 
     def _work(self, desk: Desk) -> Work:
-        return Answering(desk.run, self._search(desk), self.wishes, keep=bool(self.asked.logprobs))
+        asked = self.asked
+        return Answering(
+            desk.run,
+            self._search(desk),
+            self.wishes,
+            keep=bool(asked.logprobs),
+            detail=asked.logprobs is not None,
+            streams=asked.stream,
+        )
 
     def _search(self, desk: Desk) -> SearchSpec:
         asked = self.asked
@@ -250,7 +258,7 @@ class Completion:
                                 index, rest, _reason(candidate), self._log_probs(desk, candidate, answer, 0)
                             ),
                         )
-                        written += len(candidate.token_log_probs)
+                        written += len(candidate.pieces)
                         index += 1
                 if self.asked.stream_options is not None and self.asked.stream_options.include_usage:
                     usage = {"usage": _usage(sum(job.lengths), written)}

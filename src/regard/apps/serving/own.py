@@ -44,6 +44,8 @@ class RunRequest(Body):
     repetition_penalty: Annotated[float, Field(ge=1, le=100)] | None = None
     truncate: bool = False
     """Cut what is too long instead of refusing it."""
+    detail: bool = True
+    """Probabilities of single tokens; without them answers may come faster."""
     alignment: bool = False
     """Which source token each piece of the answer rests on."""
     trace: bool = False
@@ -125,7 +127,7 @@ def _answering(asking: Asking, desk: Desk, asked: RunRequest) -> Answering:
         seed=asked.seed,
     )
     wishes = asking.wishes(asked.stop, asked.prefix, asked.forbid, asked.require)
-    return Answering(desk.run, search, wishes, asked.truncate, asked.tree)
+    return Answering(desk.run, search, wishes, asked.truncate, asked.tree, asked.detail, streams=asked.stream)
 
 
 async def _events(model: str, coming: AsyncIterator[Piece | list[Answer]]) -> AsyncIterator[str]:

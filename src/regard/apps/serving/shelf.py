@@ -161,12 +161,18 @@ class Shelf:
         begin = time.monotonic()
         state = state_of(offer.folder)
         try:
-            run = await asyncio.to_thread(self._load, offer.folder)
+            run = await asyncio.to_thread(self._ready, offer.folder)
         except RegardError as error:
             log.warning("%s cannot be loaded: %s", offer.name, error)
             raise
         log.info("%s loaded from %s in %.1f s", offer.name, offer.folder, time.monotonic() - begin)
         return Desk(offer.name, run, state, self._batcher(offer.name))
+
+    def _ready(self, folder: Path) -> Run:
+        """Loaded, and with everything that is made only once: the first request shall not wait for it."""
+        run = self._load(folder)
+        run.task()
+        return run
 
     def _make_room(self) -> None:
         loaded = [place for place in self._places.values() if place.desk is not None]

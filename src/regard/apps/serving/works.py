@@ -22,6 +22,10 @@ class Answering:
     wishes: Wishes = NO_WISHES
     truncate: bool = False
     keep: bool = False
+    detail: bool = True
+    """Probabilities of single tokens are wanted."""
+    streams: bool = False
+    """Somebody listens while answers are written."""
 
     def do(self, rows: Sequence[Row]) -> list[Answer]:
         if self.keep and len({row.number for row in rows}) < len(rows):  # kept searches go by their numbers
@@ -35,7 +39,8 @@ class Answering:
                 self.truncate,
                 self.keep,
                 [row.number for row in rows],
-                _Everyone(rows),
+                _Everyone(rows, self.streams),
+                self.detail,
             )
         )
 
@@ -43,8 +48,8 @@ class Answering:
 class _Everyone:
     """Those who wait for the answers of a batch, whichever request they belong to."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self.rows = rows
+    def __init__(self, rows: Sequence[Row], listens: bool) -> None:
+        self.rows, self.listens = rows, listens
 
     def hear(self, place: int, piece: str) -> None:
         row = self.rows[place]
