@@ -16,7 +16,7 @@ from regard.recipes.catalogue import recipe
 from regard.training.weights import Transfer, read_weights
 from tests.apps.toys import labelled_pairs, tagged, texts, toy
 
-STARTS = ("bert", "albert", "elmo", "awd_lstm", "gpt_tiny")
+STARTS = ("bert", "albert", "electra", "elmo", "awd_lstm", "gpt_tiny")
 WORDS = ("data.tokenizer={unit: blank, size: 100}",)
 DATA: dict[str, Callable[[], list[Any]]] = {
     "classifier": lambda: [(text, text[0]) for text in texts(40)],

@@ -159,6 +159,12 @@ KINDS = {
         texts,
         lambda: ["abc", "abc + ghij", "defdef : abc :: ghij : ?", "ghij"],
     ),
+    "doubtful passages": Kind(
+        0.01,
+        ("data.tokenizer={unit: character, size: 100, hides: true}",),
+        texts,
+        lambda: ["a", "abc xyz", "defdef defd3f", "ghij", "abc defdef ghij a b c"],
+    ),
     "labelled": Kind(0.02, _LABELLED, labelled, lambda: [text for text, _ in labelled(24, seed=1)]),
     "tagged": Kind(
         0.02,
@@ -186,7 +192,8 @@ def kind_of(spec: SystemSpec) -> Kind:
     kind = spec.data.kind() or ""
     if kind == "labelled" and spec.data.to_dict()["texts"] == 2:
         kind = "rated pairs" if spec.data.to_dict()["wanted"] == "number" else "labelled pairs"
-    return KINDS["two-sided text" if spec.task.kind() == "two_sided" else kind]
+    kind = {"two_sided": "two-sided text", "detecting": "doubtful passages"}.get(spec.task.kind() or "", kind)
+    return KINDS[kind]
 
 
 def examples(name: str, count: int, seed: int = 0) -> list[Any]:

@@ -22,6 +22,7 @@ class ModelSpec(Spec):
         "labeller": "regard.models.labeller:LabellerSpec",
         "masked": "regard.models.masked:MaskedModelSpec",
         "word_vectors": "regard.models.word_vectors:WordVectorsSpec",
+        "detector": "regard.models.detector:DetectorSpec",
         "two_way": "regard.models.two_way:TwoWayModelSpec",
     }
 

@@ -45,6 +45,7 @@ class ObjectiveSpec(Spec):
         "next_token": "regard.objectives.next_token:NextTokenSpec",
         "running_text": "regard.objectives.running_text:RunningTextSpec",
         "judgement": "regard.objectives.judgement:JudgementSpec",
+        "replaced_tokens": "regard.objectives.replaced_tokens:ReplacedTokensSpec",
         "both_ways": "regard.objectives.both_ways:BothWaysSpec",
         "hidden_tokens": "regard.objectives.hidden_tokens:HiddenTokensSpec",
         "skip_gram": "regard.objectives.negative_sampling:SkipGramSpec",

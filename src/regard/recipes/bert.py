@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from regard.data.hiding import HidingSpec
 from regard.data.passages import PassagesSpec
 from regard.data.relations import FollowingSpec, OrderSpec, RelationSpec
 from regard.data.tokenizers import TokenizerSpec
@@ -9,9 +10,11 @@ from regard.heads.labels import LabelSpec
 from regard.heads.vocabulary import RephrasingSpec, VocabularySpec
 from regard.mixers.attention import SelfAttentionSpec
 from regard.mixers.pointwise import PointwiseSpec
+from regard.models.detector import DetectorSpec
 from regard.models.encoder import EncoderSpec
 from regard.models.masked import MaskedModelSpec
 from regard.objectives.hidden_tokens import HiddenTokensSpec
+from regard.objectives.replaced_tokens import ReplacedTokensSpec
 from regard.parts.embeddings import EmbeddingSpec
 from regard.parts.norms import LayerNormSpec
 from regard.parts.positions import LearnedSpec
@@ -19,6 +22,7 @@ from regard.recipes.system import SystemSpec
 from regard.search.ranking import RankingSpec
 from regard.stacks.join import PostNormSpec
 from regard.stacks.stack import BlockSpec, StackSpec
+from regard.tasks.detecting import DetectingSpec
 from regard.tasks.filling import FillingSpec
 from regard.training.evaluation import EvaluationSpec
 from regard.training.optimisation import Muon
@@ -48,6 +52,23 @@ def albert() -> SystemSpec:
     """One layer used eight times, a narrow table of words, the order of passages (Lan et al. 2020)."""
     model = bert_model(layers=8, width=256, heads=4, segments=2, compares=True, table=128, shared=True)
     return guessing(model, unit="wordpiece", relation=OrderSpec())
+
+
+def electra() -> SystemSpec:
+    """Which tokens a reader a quarter as wide has put there (Clark et al. 2020); 4 layers, 256 wide."""
+    reader, generator = (
+        bert_model(layers=4, width=width, heads=heads, table=128) for width, heads in ((256, 4), (64, 1))
+    )
+    system = guessing(generator, unit="wordpiece")
+    return system.model_copy(
+        update={
+            "data": system.data.model_copy(update={"hiding": HidingSpec(masked=0.85, random=0.0)}),
+            "model": DetectorSpec(encoder=reader.encoder, generator=generator),
+            "objective": ReplacedTokensSpec(),
+            "task": DetectingSpec(),
+            "evaluation": EvaluationSpec(metric=None),
+        }
+    )
 
 
 def bert_model(

@@ -129,6 +129,11 @@ RECIPES: dict[str, Entry] = {
         "a reader whose layers are one and whose table of words is narrow, that knows the order of passages",
         "Lan et al. 2020",
     ),
+    "electra": Entry(
+        "regard.recipes.bert:electra",
+        "a reader that tells which words a smaller one has put in place of others",
+        "Clark et al. 2020",
+    ),
     "elmo": Entry(
         "regard.recipes.elmo:elmo",
         "words from their letters, read from both ends by two LSTMs that never meet",

@@ -197,6 +197,7 @@ class TaskSpec(Spec):
         "blanks": "regard.tasks.blanks:BlanksSpec",
         "classification": "regard.tasks.classification:ClassificationSpec",
         "similarity": "regard.tasks.classification:SimilaritySpec",
+        "detecting": "regard.tasks.detecting:DetectingSpec",
         "two_sided": "regard.tasks.two_sided:TwoSidedSpec",
         "filling": "regard.tasks.filling:FillingSpec",
         "tagging": "regard.tasks.tagging:TaggingSpec",
