@@ -17,7 +17,7 @@ from regard.recipes.catalogue import recipe
 from regard.training.weights import read_weights
 from tests.apps.toys import examples, kind_of, toy
 
-FRAMED = ("classifier", "pair_classifier", "similarity", "multiple_choice")
+FRAMED = ("classifier", "pair_classifier", "similarity", "multiple_choice", "span_answerer")
 
 
 class Starts(dict[str, Path]):
@@ -118,7 +118,7 @@ class _Batch:
         self.tokens, self.wanted, self.places = tokens, wanted, None
 
 
-@pytest.mark.parametrize("name", ["classifier", "multiple_choice", "tagger"])
+@pytest.mark.parametrize("name", ["classifier", "multiple_choice", "tagger", "span_answerer"])
 @pytest.mark.parametrize("start", ["bert", "rnn_lm", "seq2seq", "elmo"])
 def test_any_run_can_be_started_from(name: str, start: str, starts: Starts, tmp_path: Path) -> None:
     run = started(name, starts[start], tmp_path, "training.thawing.freeze=all")

@@ -22,6 +22,7 @@ SMALL: dict[str, Any] = {
     "table": 16,
     "held": 32,
     "filters": [{"width": 3, "count": 8}],
+    "longest_question": 16,
 }
 
 _STEPS = (
@@ -114,6 +115,17 @@ def chosen(count: int, seed: int = 0) -> list[tuple[str, str]]:
     return rows
 
 
+def quoted(count: int, seed: int = 0) -> list[tuple[str, str]]:
+    """A letter, and a text in which some letters follow it: those are the answer."""
+    rng, rows = random.Random(seed), list[tuple[str, str]]()
+    for _ in range(count):
+        words = ["".join(rng.choices("abc", k=rng.randint(1, 3))) for _ in range(rng.randint(3, 6))]
+        place = rng.randrange(len(words))
+        words[place] = "xy" if rng.random() < 0.5 else "xyz"
+        rows.append((f"x\t{' '.join(words)}", words[place]))
+    return rows
+
+
 _TEXT_TOKENIZER = "data.tokenizer={unit: character, size: 100}"
 _LABELLED = (_TEXT_TOKENIZER, "evaluation.examples=8")
 KINDS = {
@@ -171,6 +183,12 @@ KINDS = {
         ("data.tokenizer={unit: blank, size: 100}", "evaluation.examples=8"),
         tagged,
         lambda: [words for words, _ in tagged(24, seed=1)],
+    ),
+    "quotes": Kind(
+        0.02,
+        (*_LABELLED, "data.longest_question=4", "data.longest=20", "data.stride=6"),
+        quoted,
+        lambda: [text for text, _ in quoted(24, seed=1)],
     ),
     "choices": Kind(0.02, _LABELLED, chosen, lambda: [text for text, _ in chosen(24, seed=1)]),
     "labelled pairs": Kind(

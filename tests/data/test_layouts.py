@@ -12,7 +12,7 @@ BEGIN, END = TOKENIZER.begin, TOKENIZER.end
 
 
 def test_marks_stand_around_and_between() -> None:
-    assert LayoutSpec().lay(TOKENIZER, [[7, 8]], 10) == ([BEGIN, 7, 8, END], 4, [], 0, ())
+    assert LayoutSpec().lay(TOKENIZER, [[7, 8]], 10) == ([BEGIN, 7, 8, END], 4, [], 0, (), ())
     assert LayoutSpec().lay(TOKENIZER, [[7], [8, 9]], 10)[:2] == ([BEGIN, 7, END, 8, 9, END], 3)
     twice = LayoutSpec(between=2).lay(TOKENIZER, [[7], [8]], 10)
     assert twice[:2] == ([BEGIN, 7, END, END, 8, END], 4)

@@ -48,6 +48,7 @@ class DataSpec(Spec):
         "passages": "regard.data.passages:PassagesSpec",
         "tagged": "regard.data.tagged:TaggedSpec",
         "words": "regard.data.word_windows:WordWindowsSpec",
+        "quotes": "regard.data.quotes:QuotesSpec",
         "choices": "regard.data.choices:ChoicesSpec",
     }
     unsaid: ClassVar[str | None] = "pairs"

@@ -91,6 +91,8 @@ def tokens_of(readings: Sequence[Reading], padding: int) -> Tokens:
     tokens = Tokens.pad([reading.ids for reading in readings], padding)
     if any(reading.words for reading in readings):
         tokens = tokens._replace(letters=_letters(readings, tokens.ids.shape[1]))
+    if any(reading.segments for reading in readings):
+        return tokens._replace(segments=Tokens.pad([reading.segments for reading in readings], 0).ids)
     second = torch.tensor([reading.second for reading in readings])
     if bool((second >= tokens.real.sum(1)).all()):
         return tokens

@@ -21,6 +21,8 @@ class Reading(NamedTuple):
     """Tokens that had no room."""
     words: tuple[str, ...] = ()
     """What each token is spelled as, where a model looks at letters; marks are spelled as nothing."""
+    segments: tuple[int, ...] = ()
+    """The segment of every token, where it does not follow from which text it belongs to."""
 
 
 class FrameSpec(Spec):

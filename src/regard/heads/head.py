@@ -46,6 +46,7 @@ class HeadSpec(Spec):
         "label": "regard.heads.labels:LabelSpec",
         "number": "regard.heads.labels:NumberSpec",
         "choice": "regard.heads.labels:ChoiceSpec",
+        "quote": "regard.heads.quotes:QuoteSpec",
         "tags": "regard.heads.tags:TagsSpec",
     }
 

@@ -185,6 +185,12 @@ RECIPES: dict[str, Entry] = {
         "Radford et al. 2018",
         builds_on=True,
     ),
+    "span_answerer": Entry(
+        "regard.recipes.answering:span_answerer",
+        "answers quoted from a text, or that it holds none",
+        "Devlin et al. 2019",
+        builds_on=True,
+    ),
     "similarity": Entry(
         "regard.recipes.labelling:similarity",
         "how alike two texts are, as a number",

@@ -202,6 +202,7 @@ class TaskSpec(Spec):
         "filling": "regard.tasks.filling:FillingSpec",
         "tagging": "regard.tasks.tagging:TaggingSpec",
         "word_vectors": "regard.tasks.word_vectors:WordVectorsTaskSpec",
+        "quoting": "regard.tasks.quoting:QuotingSpec",
         "choosing": "regard.tasks.choosing:ChoosingSpec",
     }
     unsaid: ClassVar[str | None] = "transduction"
