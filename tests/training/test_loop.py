@@ -274,7 +274,7 @@ def test_an_unknown_score_is_refused_with_the_nearest() -> None:
 
 
 def test_training_without_an_end_is_refused() -> None:
-    with pytest.raises(UsageError, match="give steps, minutes or"):
+    with pytest.raises(UsageError, match="give steps, epochs, minutes or"):
         TrainingSpec.from_dict({})
 
 

@@ -92,3 +92,21 @@ def test_specs_go_through_json(spec: ScheduleSpec) -> None:
 def test_an_impossible_rate_is_refused() -> None:
     with pytest.raises(UsageError, match=r"peak: got -0.1"):
         ScheduleSpec.from_dict({"kind": "constant", "peak": -0.1})
+
+
+def test_a_warmup_may_be_a_share_of_the_steps() -> None:
+    spec = Linear(peak=1.0, warmup_share=0.1)
+    assert spec.build(100)(10) == 1.0
+    assert spec.build(100)(5) == 0.5
+    assert spec.build(1000)(50) == 0.5
+    assert Linear(peak=1.0, warmup=20, warmup_share=0.1).build(100)(10) == 0.5
+    assert spec.build(None)(1) == 1.0
+
+
+def test_epochs_are_steps_once_their_batches_are_counted() -> None:
+    spec = TrainingSpec(epochs=2.5, accumulate=2, schedule=Linear(warmup_share=0.1))
+    assert spec.counted(100).steps == 125
+    assert spec.counted(1).steps == 1
+    assert TrainingSpec(epochs=2.0, steps=7).counted(100).steps == 7
+    assert TrainingSpec(steps=7).counted(100).steps == 7
+    assert not spec.counted(100).planned_by_clock

@@ -170,6 +170,20 @@ def run(
         typer.Option("--columns", help="A tagger: the file is a word a line; its lines get one column more."),
     ] = False,
     search_tree: Annotated[bool, typer.Option("--tree", help="Show the whole search.")] = False,
+    embed: Annotated[bool, typer.Option("--embed", help="A vector for every line, as JSON.")] = False,
+    pooling: Annotated[
+        str | None, typer.Option(help="--embed: mean, first, last, max, mix of all layers, or gist.")
+    ] = None,
+    normalise: Annotated[
+        bool | None, typer.Option("--normalise/--no-normalise", help="--embed: vectors of length one.")
+    ] = None,
+    layer: Annotated[
+        int | None, typer.Option(help="--embed: 0 is what goes into the first; the last by default.")
+    ] = None,
+    words: Annotated[
+        bool, typer.Option("--words", help="--embed: a vector for every word, where it stands.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="--embed: write all vectors to this .npy file.")] = None,
     others: With = None,
     weights: Weights = None,
     settings: Settings = None,
@@ -207,6 +221,19 @@ def run(
         lines: Iterable[str] = (block.text for block in blocks_of(loaded, file) if block.text)
     else:
         lines = asked() if interactive else (line.text for line in read_lines(file))
+    asked_of_vectors = {"--pooling": pooling, "--normalise": normalise, "--layer": layer, "--out": out}
+    if embed:
+        from regard.apps.embedding import print_vectors, summing_up
+
+        summing = summing_up(loaded.spec.task.summing_up(), pooling, normalise, layer)
+        hidden = interactive or not sys.stderr.isatty() or (out is None and sys.stdout.isatty())
+        print_vectors(loaded, shown_progress(lines, hidden), summing, words, out, truncate)
+        return
+    if (
+        strays := [name for name, value in asked_of_vectors.items() if value is not None]
+        + ["--words"] * words
+    ):
+        raise UsageError(f"{strays[0]} says which vectors are wanted: give it with --embed")
     if stream or (interactive and not as_json and not search_tree):
         if as_json or search_tree or (best or 1) > 1:
             raise UsageError("--stream shows one answer as it comes: not with --json, --tree or --best")
@@ -382,7 +409,8 @@ def import_(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Folder of a GPT-2 as Hugging Face saves it, or a file of word vectors (word2vec, GloVe).",
+            help="Folder of a GPT-2, BERT, RoBERTa, ALBERT, ELECTRA or DistilBERT as Hugging Face saves it, "
+            "or a file of word vectors (word2vec, GloVe).",
             show_default=False,
         ),
     ],
@@ -397,6 +425,12 @@ def import_(
         print_json(done._asdict())
     else:
         print(f"{out}: {done.parameters:,} parameters, vocabulary {done.vocabulary:,}, from {source}")
+        if done.left:
+            more = f" and {len(done.left) - 4} more" if len(done.left) > 4 else ""
+            print(
+                f"left behind, as a run has no place for it: {', '.join(done.left[:4])}{more}",
+                file=sys.stderr,
+            )
 
 
 @app.command()
@@ -411,12 +445,15 @@ def export(
             "glove: the table of words as a file."
         ),
     ],
+    family: Annotated[
+        str | None, typer.Option(help="hf: as bert, roberta, electra …; the nearest by default.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a run as another program reads it."""
     from regard.apps.exchange import export_run
 
-    done = export_run(folder, out, to)
+    done = export_run(folder, out, to, family)
     if as_json:
         print_json(done._asdict())
     else:

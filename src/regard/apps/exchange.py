@@ -19,7 +19,7 @@ from regard.training.weights import named_weights
 
 FORMATS = {
     "ct2": "a folder for CTranslate2 (Transformers)",
-    "hf": "a folder for Hugging Face transformers (GPT-2)",
+    "hf": "a folder for Hugging Face transformers (GPT-2, BERT and its kin)",
     "arpa": "a file for n-gram toolkits (SRILM, KenLM)",
     **dict.fromkeys(vector_files.FORMATS, "a file of word vectors, also .gz (gensim, spaCy, fastText)"),
 }
@@ -32,6 +32,8 @@ class Exchanged(NamedTuple):
     out: str
     parameters: int
     vocabulary: int
+    left: tuple[str, ...] = ()
+    """Weights of a folder that have no place in a run, and were left behind."""
 
 
 def import_run(source: str | Path, out: str | Path) -> Exchanged:
@@ -44,14 +46,21 @@ def import_run(source: str | Path, out: str | Path) -> Exchanged:
         folder = RunFolder.create(aside, taken.system, 0, UNKNOWN_DATA, files)
         folder.save_weights(taken.weights)
     parameters = sum(tensor.numel() for tensor in taken.weights.values())
-    return Exchanged(str(out), parameters, max(tokenizer.size for tokenizer in taken.lexicon.values()))
+    vocabulary = max(tokenizer.size for tokenizer in taken.lexicon.values())
+    return Exchanged(str(out), parameters, vocabulary, taken.left)
 
 
-def export_run(run: str | Path, out: str | Path, to: str) -> Exchanged:
-    """A run folder becomes what another program reads."""
+def export_run(run: str | Path, out: str | Path, to: str, family: str | None = None) -> Exchanged:
+    """A run folder becomes what another program reads; ``family`` says as which of its models."""
     if to not in FORMATS:
         raise UsageError(f"--to {to}: there is no such format{nearest(to, FORMATS)}")
-    return _EXPORTS[to](Path(run), Path(out))
+    if family is not None and to != "hf":
+        raise UsageError(f"--family {family}: a family is a matter of --to hf")
+    return (
+        _EXPORTS[to](Path(run), Path(out))
+        if family is None
+        else _export_hugging_face(Path(run), Path(out), family)
+    )
 
 
 def _export_ctranslate2(run: Path, target: Path) -> Exchanged:
@@ -68,7 +77,7 @@ def _exchanged(target: Path, run: Run) -> Exchanged:
     return Exchanged(str(target), parameters, max(tokenizer.size for tokenizer in run.lexicon.values()))
 
 
-def _export_hugging_face(run: Path, target: Path) -> Exchanged:
+def _export_hugging_face(run: Path, target: Path, family: str | None = None) -> Exchanged:
     refuse_occupied(target)
     folder = RunFolder.open(run)
     system = SystemSpec.from_dict(folder.record.spec, where=str(run / RECORD))
@@ -76,9 +85,10 @@ def _export_hugging_face(run: Path, target: Path) -> Exchanged:
     if not folder.has_weights():
         raise RunError(f"{run}: training has not yet saved any weights here")
     weights = folder.read_weights()
-    files = folder_files(system, lexicon, weights)
+    files = folder_files(system, lexicon, weights, family)
     with written_aside(target) as aside:
         for name, content in files.items():
+            (aside / name).parent.mkdir(exist_ok=True)
             write_synced(aside / name, content)
     parameters = sum(tensor.numel() for tensor in weights.values())
     return Exchanged(str(target), parameters, max(tokenizer.size for tokenizer in lexicon.values()))

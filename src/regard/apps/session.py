@@ -5,10 +5,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import overload
 
+import numpy as np
 import torch
+from jaxtyping import Float
 from torch import nn
 
 from regard.apps.devices import choose_device
+from regard.apps.embedding import summing_up
 from regard.core.errors import RunError, UsageError
 from regard.data.lexicon import Lexicon
 from regard.engines.choice import Candidate, Choice, Wanted, choose
@@ -20,6 +23,7 @@ from regard.search.search import SearchSpec
 from regard.tasks.answers import Answer, Scored
 from regard.tasks.engine import Engine
 from regard.tasks.task import NO_WISHES, WINDOW, Evaluation, Means, Task, Wishes, windows
+from regard.tasks.vectors import Embedder, Reads, WordVector
 from regard.training.run_folder import RunFolder
 
 _NOT_ONE = "its weights are not those of one run folder"
@@ -132,6 +136,44 @@ class Run:
     ) -> Evaluation:
         """How good it is on given examples, by the run's metric or another."""
         return self.task(search).evaluate(records, metric or self.spec.evaluation.metric)
+
+    def embed(
+        self,
+        texts: str | Sequence[str],
+        pooling: str | None = None,
+        normalise: bool | None = None,
+        layer: int | None = None,
+        truncate: bool = False,
+    ) -> Float[np.ndarray, "*texts width"]:
+        """The vector of one text, or of each of several: one row each, 32-bit.
+
+        ``pooling`` is mean, first, last, max, mix (of all layers) or gist; ``layer`` 0 is what goes into the
+        first layer, -1 the last one. What is not given is as usual for this run.
+        """
+        summing = summing_up(self.spec.task.summing_up(), pooling, normalise, layer)
+        given = [texts] if isinstance(texts, str) else list(texts)
+        found = [vector for _, vector in self.embedder().stream(given, summing, truncate)]
+        if isinstance(texts, str):
+            return found[0]
+        return np.stack(found) if found else np.zeros((0, 0), np.float32)
+
+    def embed_words(
+        self, texts: str | Sequence[str], layer: int | None = None, truncate: bool = False
+    ) -> list[WordVector] | list[list[WordVector]]:
+        """Every word of one text, or of each of several, with its vector in this company."""
+        summing = summing_up(self.spec.task.summing_up(), None, False, layer)
+        found = self.embedder().words(
+            [texts] if isinstance(texts, str) else list(texts), summing, 1, truncate
+        )
+        return found[0] if isinstance(texts, str) else found
+
+    def embedder(self) -> Embedder:
+        if not isinstance(self.model, Reads):
+            raise UsageError(
+                f"{self.path}: a model of kind {self.spec.model.kind()!r} has no vectors of texts"
+            )
+        tokenizer = next(iter(self.lexicon.values()))  # that of what is read comes first
+        return Embedder(self.model, self.task(), tokenizer, self.device)
 
     def trace(self, source: str, target: str | None = None) -> Trace:
         """What the model looked at while it wrote ``target`` (its own answer when none is given)."""

@@ -129,6 +129,7 @@ def train(
 
 def refuse_impossible(spec: SystemSpec) -> None:
     """Sizes that do not fit together are told at once, before any data is read; this allocates nothing."""
+    spec.training.refuse_impossible()
     with torch.device("meta"):
         spec.model.build(dict.fromkeys((*spec.data.fields, *spec.data.labels), 8))
 
@@ -157,7 +158,7 @@ def with_budget(spec: SystemSpec, steps: int | None, minutes: float | None) -> S
         raise UsageError(
             f"--steps and --minutes: training of kind {spec.training.kind()!r} takes what it takes"
         )
-    asked = {"training.steps": steps, "training.minutes": minutes}
+    asked = {"training.steps": steps, "training.minutes": minutes, "training.epochs": None}
     return spec.override([f"{key}={'null' if value is None else value}" for key, value in asked.items()])
 
 

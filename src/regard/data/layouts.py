@@ -87,6 +87,12 @@ class LayoutSpec(Spec):
         return (*words, "")
 
 
+def marked(tokenizer: Tokenizer, texts: Sequence[str], most: int | None) -> list[Reading]:
+    """Each between its two marks, cut to ``most`` tokens."""
+    layout, rows = LayoutSpec(), tokenizer.encode_many(list(texts))
+    return [layout.lay(tokenizer, [ids], most or len(ids) + 2) for ids in rows]
+
+
 Item = TypeVar("Item")
 
 

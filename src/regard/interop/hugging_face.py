@@ -10,15 +10,17 @@ from torch import Tensor
 
 from regard.core.errors import UsageError, nearest
 from regard.data.lexicon import Lexicon
-from regard.interop.family import Family
+from regard.data.tokenizers import Tokenizer
+from regard.interop.encoders import ENCODERS
+from regard.interop.family import Family, Offered
 from regard.interop.gpt2 import Gpt2
-from regard.interop.hugging_face_files import CONFIG, GENERATION, WEIGHTS, read_config, read_tensors, to_json
-from regard.interop.hugging_face_tokenizers import read_tokenizer, write_tokenizer
+from regard.interop.hugging_face_files import CONFIG, WEIGHTS, read_config, read_tensors, to_json
 from regard.interop.renaming import to_ours, to_theirs
+from regard.interop.saying import refuse_differences
 from regard.recipes.system import SystemSpec
 from regard.training.weights import named_weights
 
-FAMILIES: dict[str, Family] = {"gpt2": Gpt2()}
+FAMILIES: dict[str, Family] = {"gpt2": Gpt2(), **ENCODERS}
 """By ``model_type``, as config.json calls it."""
 
 
@@ -28,39 +30,68 @@ class Taken(NamedTuple):
     system: SystemSpec
     lexicon: Lexicon
     weights: dict[str, Tensor]
+    left: tuple[str, ...] = ()
+    """Weights that were left behind, by their names."""
 
 
 def read_folder(folder: Path) -> Taken:
     config = read_config(folder)
-    family = _family(config, folder / CONFIG)
-    found = read_tokenizer(folder, config)
-    system = family.system(config, found.tokenizer, found.opened, folder / CONFIG)
-    lexicon = Lexicon(dict.fromkeys(system.data.fields, found.tokenizer))
+    if "model_type" in config:
+        named(config["model_type"], folder / CONFIG)  # before anything large is read
+    offered = Offered(folder, config, read_tensors(folder))
+    family = named(config.get("model_type") or _guessed(offered.stored), folder / CONFIG)
+    vocabulary = family.vocabulary(offered)
+    system = family.system(offered, vocabulary)
+    lexicon = Lexicon(dict.fromkeys(system.data.fields, vocabulary.tokenizer))
     with torch.device("meta"):  # names and shapes only
         model = system.model.build(lexicon.sizes)
-    stored = family.wanted(read_tensors(folder), system, folder)
+    stored, left = family.wanted(offered, system)
     weights = to_ours(family.table(system), stored, named_weights(model), folder)
-    return Taken(system, lexicon, weights)
+    return Taken(system, lexicon, weights, tuple(left))
 
 
-def folder_files(system: SystemSpec, lexicon: Lexicon, weights: Mapping[str, Tensor]) -> dict[str, bytes]:
-    """The content of a folder that ``from_pretrained`` loads."""
-    family = FAMILIES["gpt2"]
+def folder_files(
+    system: SystemSpec, lexicon: Lexicon, weights: Mapping[str, Tensor], family: str | None = None
+) -> dict[str, bytes]:
+    """The content of a folder that ``from_pretrained`` loads, as the family named, or as the nearest one."""
     tokenizer = next(iter(lexicon.values()))  # a system with several is refused by its model
-    config = family.config(system, tokenizer)
-    opened = bool(system.task.to_dict().get("opened", True))
-    theirs = to_theirs(family.table(system), weights)
-    marks = {name: config[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
+    chosen = _nearest(system, tokenizer) if family is None else named(family, "--family")
+    if system.model.kind() not in chosen.kinds:
+        refuse_differences([f"model.kind is {system.model.kind()!r}"], chosen.title)
+    config = chosen.config(system, tokenizer)
+    refuse_differences(chosen.differences(system, config), chosen.title)
+    theirs = chosen.given(to_theirs(chosen.table(system), weights), config)
     return {
         CONFIG: to_json(config),
-        GENERATION: to_json(marks),
         WEIGHTS: safetensors.torch.save(theirs, {"format": "pt"}),
-        **write_tokenizer(tokenizer, opened, config.get("n_positions")),
+        **chosen.files(system, tokenizer, config),
     }
 
 
-def _family(config: Mapping[str, Any], where: Path) -> Family:
-    kind = config.get("model_type")
+def _nearest(system: SystemSpec, tokenizer: Tokenizer) -> Family:
+    """The family that has a word for most of a system."""
+    kind = system.model.kind()
+    able = [family for family in FAMILIES.values() if kind in family.kinds]
+    if not able:
+        known = ", ".join(sorted({kind for family in FAMILIES.values() for kind in family.kinds}))
+        raise UsageError(f"model.kind is {kind!r}, but folders of transformers are written for {known}")
+
+    def distance(family: Family) -> tuple[int, bool]:
+        lacking = family.differences(system, family.config(system, tokenizer))
+        return len(lacking), not family.prefers(system, tokenizer)
+
+    return min(able, key=distance)
+
+
+def _guessed(names: Mapping[str, Tensor]) -> str | None:
+    """Old configs do not say what they are of; weights are named after it, or are BERT's."""
+    for kind, family in FAMILIES.items():
+        if any(name.startswith(family.prefix) for name in names):
+            return kind
+    return "bert" if "embeddings.word_embeddings.weight" in names else None
+
+
+def named(kind: Any, where: Path | str) -> Family:
     family = FAMILIES.get(str(kind))
     if family is None:
         known = ", ".join(FAMILIES)

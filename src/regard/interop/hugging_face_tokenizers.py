@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import tokenizers as library
 from tokenizers import AddedToken, decoders, models, pre_tokenizers, processors
 
 from regard.core.errors import DataError, UsageError
 from regard.data.tokenizers import Marks, Tokenizer
+from regard.interop.family import Vocabulary
 from regard.interop.hugging_face_files import GENERATION, read_json_if_there, to_json
 
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
@@ -18,18 +19,12 @@ _END_OF_TEXT = "<|endoftext|>"
 _NO_LIMIT = 10**30
 
 
-class Found(NamedTuple):
-    tokenizer: Tokenizer
-    opened: bool
-    """Every text is read after an end token."""
-
-
-def read_tokenizer(folder: Path, config: Mapping[str, Any]) -> Found:
+def read_tokenizer(folder: Path, config: Mapping[str, Any]) -> Vocabulary:
     """With the special tokens that its files name, or else the ids in ``config``."""
-    said = _said(folder)
+    said = said_of_tokens(folder)
     inner, where = _inner(folder, said)
     ids = inner.get_vocab(with_added_tokens=True)
-    names = {role: name for role in _ROLES if (name := _content(said.get(role))) in ids}
+    names = {role: name for role in _ROLES if (name := content_of(said.get(role))) in ids}
     known = set(inner.get_added_tokens_decoder())
     # Who wraps a vocabulary says what is special in it; its own file need not. The unknown is left as it is
     # there: in what is decoded it shows that something was.
@@ -44,10 +39,10 @@ def read_tokenizer(folder: Path, config: Mapping[str, Any]) -> Found:
         )
     found = _marks({role: ids[name] for role, name in names.items()}, folder, config, size, where)
     tokenizer = Tokenizer.taken_over(inner, found, size)
-    return Found(tokenizer, _opened(inner, found, said, where))
+    return Vocabulary(tokenizer, _opened(inner, found, said, where))
 
 
-def _said(folder: Path) -> dict[str, Any]:
+def said_of_tokens(folder: Path) -> dict[str, Any]:
     older = read_json_if_there(folder / "special_tokens_map.json")
     return older | read_json_if_there(folder / TOKENIZER_CONFIG)
 
@@ -61,20 +56,26 @@ def _inner(folder: Path, said: Mapping[str, Any]) -> tuple[library.Tokenizer, Pa
     try:
         if whole:
             return library.Tokenizer.from_str(path.read_text(encoding="utf-8")), path
-        return _byte_pairs(folder, said), path
+        return byte_pairs(folder, said), path
     except DataError:
         raise
     except Exception as error:  # the library raises nothing more precise
         raise DataError(f"damaged or not a tokenizer file: {error}", file=path) from None
 
 
-def _byte_pairs(folder: Path, said: Mapping[str, Any]) -> library.Tokenizer:
-    """The older form of GPT-2's vocabulary: pieces and merges in two files, the rules in nobody's."""
+def byte_pairs(folder: Path, said: Mapping[str, Any]) -> library.Tokenizer:
+    """The older form of a byte-level vocabulary: pieces and merges in two files, the rules in nobody's."""
     inner = library.Tokenizer(models.BPE.from_file(str(folder / VOCABULARY), str(folder / MERGES)))
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=bool(said.get("add_prefix_space")))
     inner.decoder = decoders.ByteLevel()
     if inner.token_to_id(_END_OF_TEXT) is not None:
         inner.add_special_tokens([_END_OF_TEXT])
+    add_numbered(inner, folder)
+    return inner
+
+
+def add_numbered(inner: library.Tokenizer, folder: Path) -> None:
+    """Tokens that were added to an older vocabulary later, each under its number."""
     added = folder / "added_tokens.json"
     for token, number in sorted(read_json_if_there(added).items(), key=lambda item: int(item[1])):
         inner.add_tokens([token])
@@ -82,10 +83,9 @@ def _byte_pairs(folder: Path, said: Mapping[str, Any]) -> library.Tokenizer:
             raise DataError(
                 f"{token!r} has number {number}, but {inner.token_to_id(token)} is next", file=added
             )
-    return inner
 
 
-def _content(token: Any) -> str | None:
+def content_of(token: Any) -> str | None:
     content = token.get("content") if isinstance(token, Mapping) else token
     return content if isinstance(content, str) else None
 

@@ -53,6 +53,14 @@ class Decoder(nn.Module):
         x, layers = self.stack(x, timeline, state.layers)
         return x, DecoderState(timeline.past.nearest(self.stack.reach), layers)
 
+    def layers(self, tokens: Tokens) -> list[Float[Tensor, "batch time _"]]:
+        """The embedded tokens of texts that begin here, and the states after every layer."""
+        past, states = self.start(len(tokens.ids), None)
+        timeline = Timeline.follow(past, tokens.real, masks.causal)
+        x = self.embedding(tokens, timeline.position_now)
+        layers, _ = self.stack.each(x, timeline, states)
+        return [x, *layers]
+
     def predict(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows vocabulary"]:
         """Logits of the token that follows."""
         logits: Tensor = self.head(x)

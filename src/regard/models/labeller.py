@@ -52,6 +52,11 @@ class Labeller(nn.Module):
     def longest(self) -> int | None:
         return self.encoder.longest
 
+    def layers(self, tokens: Tokens) -> list[Float[Tensor, "batch time _"]]:
+        """The embedded tokens, and the states after every layer."""
+        layers: list[Tensor] = self.encoder.layers(tokens)
+        return layers
+
     def judge(self, tokens: Tokens, places: Places | None) -> Float[Tensor, "batch *asked scores"]:
         """Scores of everything that can be answered."""
         return self.judged(self.read(tokens), places)

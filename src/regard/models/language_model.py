@@ -63,6 +63,11 @@ class LanguageModel(nn.Module):
     def read(self, tokens: Tokens, state: State) -> tuple[Float[Tensor, "batch time width"], State]:
         return self.decoder.read(tokens, state)
 
+    def layers(self, tokens: Tokens) -> list[Float[Tensor, "batch time _"]]:
+        """The embedded tokens, and the states after every layer."""
+        layers: list[Tensor] = self.decoder.layers(tokens)
+        return layers
+
     def predict(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows vocabulary"]:
         return self.decoder.predict(x)
 

@@ -54,6 +54,11 @@ class MaskedModel(nn.Module):
         memory: Memory = self.encoder(tokens)
         return memory
 
+    def layers(self, tokens: Tokens) -> list[Float[Tensor, "batch time _"]]:
+        """The embedded tokens, and the states after every layer."""
+        layers: list[Tensor] = self.encoder.layers(tokens)
+        return layers
+
     def predict(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows vocabulary"]:
         """Logits of the token that belongs here."""
         logits: Tensor = self.words(x)

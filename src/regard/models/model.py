@@ -24,6 +24,7 @@ class ModelSpec(Spec):
         "word_vectors": "regard.models.word_vectors:WordVectorsSpec",
         "detector": "regard.models.detector:DetectorSpec",
         "two_way": "regard.models.two_way:TwoWayModelSpec",
+        "reader": "regard.models.reader:ReaderSpec",
     }
 
     marks: ClassVar[tuple[int, int, int, int] | None] = None

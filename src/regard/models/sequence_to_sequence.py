@@ -66,6 +66,16 @@ class SequenceToSequence(nn.Module):
     def longest_target(self) -> int | None:
         return self.decoder.embedding.longest
 
+    @property
+    def longest(self) -> int | None:
+        """Tokens that can be read."""
+        return self.longest_source
+
+    def layers(self, tokens: Tokens) -> list[Float[Tensor, "batch time _"]]:
+        """Of the source: its embedded tokens, and the states after every layer."""
+        layers: list[Tensor] = self.encoder.layers(tokens)
+        return layers
+
     def start(self, source: Tokens) -> DecoderState:
         """Read the source; what the decoder knows before its first token."""
         memory: Memory = self.encoder(source)

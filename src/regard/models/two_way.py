@@ -52,6 +52,11 @@ class TwoWayModel(nn.Module):
         memory: Memory = self.encoder(tokens)
         return memory
 
+    def layers(self, tokens: Tokens) -> list[Float[Tensor, "batch time _"]]:
+        """The embedded tokens, and the states after every layer, both ways side by side."""
+        layers: list[Tensor] = self.encoder.layers(tokens)
+        return layers
+
     def ways(
         self, memory: Memory
     ) -> tuple[Float[Tensor, "batch time half"], Float[Tensor, "batch time half"]]:

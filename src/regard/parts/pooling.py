@@ -87,3 +87,15 @@ class SeveralSpec(PoolingSpec):
         self, x: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"]
     ) -> Float[Tensor, "batch pooled"]:
         return torch.cat([part.pool(x, real) for part in self.parts], dim=-1)
+
+
+class SummingUpSpec(Spec):
+    """How the states of a text become one vector."""
+
+    pooling: PoolingSpec | None = MeanSpec()
+    """Over its tokens; null: by the model's own layer over the first state."""
+    layer: int | None = -1
+    """0: what goes into the first layer, 1: what comes out of it, …; -1: the last; null: all averaged, the
+    scalar mix of Peters et al. 2018 (eq. 1) before anything is learned."""
+    normalise: bool = False
+    """Make every vector one long."""

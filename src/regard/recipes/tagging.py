@@ -57,11 +57,14 @@ def deep_tagger() -> SystemSpec:
 def tagging(encoder: EncoderSpec, head: TagsSpec, fresh: bool) -> SystemSpec:
     return SystemSpec(
         data=TaggedSpec(
-            scheme="bio", tokenizer=TokenizerSpec(unit="blank", size=30_000), batch_tokens=1024, longest=256
+            scheme="bio",
+            tokenizer=TokenizerSpec(unit="blank", size=30_000),
+            batch_tokens=1024 if fresh else 512,
+            longest=256,
         ),
         model=LabellerSpec(encoder=encoder, head=head),
         objective=JudgementSpec(),
-        training=learning(fresh=fresh, watch="f1", minutes=20.0),
+        training=learning(fresh, watch="f1", minutes=20.0, width=encoder.embedding.width),
         task=TaggingSpec(),
         search=RankingSpec(),
         evaluation=EvaluationSpec(metric="f1", examples=4000),

@@ -106,6 +106,9 @@ class Classification(Task):
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.tokenizer.pieces(ids)
 
+    def readings(self, texts: Sequence[str], first_line: int = 1, truncate: bool = False) -> list[Reading]:
+        return self.data.readings(self.tokenizer, texts, first_line)
+
     def _candidates(self, log_probs: Float[Tensor, "labels"]) -> list[Candidate]:
         values, numbers = log_probs.topk(min(self.best, self.labels.size))
         return [
@@ -192,6 +195,9 @@ class Similarity(Task):
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.tokenizer.pieces(ids)
+
+    def readings(self, texts: Sequence[str], first_line: int = 1, truncate: bool = False) -> list[Reading]:
+        return self.data.readings(self.tokenizer, texts, first_line)
 
     def _values(self, readings: Sequence[tuple[Reading, ...]]) -> Float[Tensor, "texts"]:
         return judged(self.model, readings, self.tokenizer.pad, self.device, self.budget)[:, 0]

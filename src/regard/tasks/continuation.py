@@ -12,6 +12,7 @@ from pydantic import Field
 
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Tokens
+from regard.data.layouts import Reading
 from regard.data.tokenizers import Tokenizer
 from regard.search.constraints import Constraint, ForbiddenWords, ForcedPrefix
 from regard.search.hypotheses import Hypothesis
@@ -176,6 +177,10 @@ class Continuation(Task):
                 )
             ids = ids[len(opening) + len(ids) - longest :]
         return [*opening, *self._turned(ids)]
+
+    def readings(self, texts: Sequence[str], first_line: int = 1, truncate: bool = False) -> list[Reading]:
+        rows = [self._prompt(text, line, truncate) for line, text in enumerate(texts, start=first_line)]
+        return [Reading(ids, len(ids), []) for ids in rows]
 
     def _without_opening(self, prompt: list[int]) -> list[int]:
         """What stands for text: no text is ever encoded as an end token."""

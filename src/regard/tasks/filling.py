@@ -16,6 +16,7 @@ from torch import Tensor
 
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Memory, Tokens
+from regard.data.layouts import Reading, marked
 from regard.data.tokenizers import Tokenizer
 from regard.tasks.answers import Answer, Candidate, Scored
 from regard.tasks.blanks import BLANK
@@ -129,6 +130,10 @@ class Filling(Task):
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.tokenizer.pieces(ids)
+
+    def readings(self, texts: Sequence[str], first_line: int = 1, truncate: bool = False) -> list[Reading]:
+        """Texts without a gap, as they are."""
+        return marked(self.tokenizer, texts, self.model.longest if truncate else None)
 
     def shown(self, source: str, answer: str) -> str:
         words = iter(answer.split(" … "))

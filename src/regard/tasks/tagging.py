@@ -149,6 +149,10 @@ class Tagging(Task):
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.tokenizer.pieces(ids)
 
+    def readings(self, texts: Sequence[str], first_line: int = 1, truncate: bool = False) -> list[Reading]:
+        """Of a sentence too long for one row, the first."""
+        return [rows[0] for rows in self.data.readings(self.tokenizer, [text.split() for text in texts])]
+
     def _judged(
         self, sentences: Sequence[Sequence[str]]
     ) -> list[tuple[list[int], Float[Tensor, "words labels"]]]:

@@ -9,10 +9,13 @@ from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 import torch
 from torch import nn
 
+from regard.core.errors import UsageError
 from regard.core.spec import Plain, Spec
 from regard.core.state import State
 from regard.data.data import DataSpec
+from regard.data.layouts import Reading
 from regard.data.lexicon import Lexicon
+from regard.parts.pooling import SummingUpSpec
 from regard.search.search import SearchSpec
 from regard.tasks.answers import Answer, Candidate, Scored
 from regard.tasks.engine import Engine
@@ -166,6 +169,10 @@ class Task(ABC):
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """What tokens of an answer look like."""
 
+    def readings(self, texts: Sequence[str], first_line: int = 1, truncate: bool = False) -> list[Reading]:
+        """Texts as rows of what the model reads, for who wants to know what it made of them."""
+        raise UsageError("what this model reads is not a text by itself: it has no vectors of texts")
+
     def pieces_of(self, text: str, wishes: Wishes = NO_WISHES) -> Iterator[str]:
         """The answer to one text, bit by bit where it can be shown before it is complete."""
         yield self.answer(Asked([text], wishes))[0].text
@@ -204,11 +211,16 @@ class TaskSpec(Spec):
         "word_vectors": "regard.tasks.word_vectors:WordVectorsTaskSpec",
         "quoting": "regard.tasks.quoting:QuotingSpec",
         "choosing": "regard.tasks.choosing:ChoosingSpec",
+        "vectors": "regard.tasks.vectors:VectorsSpec",
     }
     unsaid: ClassVar[str | None] = "transduction"
 
     def build(self, means: Means) -> Task:
         raise NotImplementedError
+
+    def summing_up(self) -> SummingUpSpec:
+        """How vectors of whole texts are made where nobody asks for another way."""
+        return SummingUpSpec()
 
     def together(self, others: Sequence["TaskSpec"]) -> "TaskSpec":
         """The task of several models that are asked as one."""

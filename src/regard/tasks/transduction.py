@@ -17,6 +17,7 @@ from regard.core.errors import DataError
 from regard.core.sequences import Tokens
 from regard.core.state import State
 from regard.data.batches import evaluation_batches
+from regard.data.layouts import Reading
 from regard.data.tokenizers import Tokenizer
 from regard.search.constraints import Constraint, ForbiddenWords, ForcedPrefix
 from regard.search.hypotheses import Hypothesis
@@ -171,6 +172,11 @@ class Transduction(Task):
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.target_tokenizer.pieces(ids)
+
+    def readings(self, texts: Sequence[str], first_line: int = 1, truncate: bool = False) -> list[Reading]:
+        """As the encoder reads them; of an empty text there is its end."""
+        rows = self._encode_sources(texts, first_line, truncate)
+        return [Reading(ids or [self.source_tokenizer.end], len(ids), []) for ids in rows]
 
     def _tokens(self, rows: Sequence[Sequence[int]]) -> Tokens:
         return Tokens.pad(rows, self.source_tokenizer.pad).to(self.device)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Memory, Tokens
+from regard.data.layouts import Reading
 from regard.data.letters import words_of
 from regard.data.tokenizers import Tokenizer
 from regard.parts.spelling import spelled
@@ -160,6 +161,10 @@ class TwoSided(Task):
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.tokenizer.pieces(ids)
+
+    def readings(self, texts: Sequence[str], first_line: int = 1, truncate: bool = False) -> list[Reading]:
+        rows = [self._end + self._words(text) + self._end for text in texts]
+        return [Reading(row.ids, len(row.ids), [], words=tuple(row.words)) for row in rows]
 
     def shown(self, source: str, answer: str) -> str:
         return source.replace(BLANK, answer) if BLANK in source else f"{source} {answer}".strip()

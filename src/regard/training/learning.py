@@ -32,8 +32,12 @@ class LearningSpec(Spec):
     kinds: ClassVar[dict[str, str]] = {
         "gradient": "regard.training.plan:TrainingSpec",
         "counting": "regard.training.counting:CountingSpec",
+        "finished": "regard.training.finished:FinishedSpec",
     }
     unsaid: ClassVar[str | None] = "gradient"
+
+    def refuse_impossible(self) -> None:
+        """A UsageError where nothing can be learned, before any data is read."""
 
     def learn(self, lesson: Lesson) -> TrainingResult:
         """Learn, or go on learning, what the folder holds; leave the best weights there and in the model."""

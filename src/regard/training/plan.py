@@ -47,10 +47,13 @@ class CheckpointSpec(Spec):
 
 
 class TrainingSpec(LearningSpec):
-    """Training ends with the first of ``steps``, ``minutes`` and ``validation.patience`` that is used up."""
+    """Training ends with the first of ``steps`` (or ``epochs``), ``minutes`` and ``validation.patience`` that
+    is used up."""
 
     steps: int | None = Field(default=None, ge=1)
     """Updates of the weights, in all."""
+    epochs: float | None = Field(default=None, gt=0)
+    """Times that all data are gone through, where steps are not given."""
     minutes: float | None = Field(default=None, gt=0)
     """Wall-clock time, in all, counted over all continuations."""
     optimiser: OptimiserSpec = Adam()
@@ -74,15 +77,23 @@ class TrainingSpec(LearningSpec):
 
     @model_validator(mode="after")
     def _ends_and_fits(self) -> "TrainingSpec":
-        if self.steps is None and self.minutes is None and self.validation.patience is None:
-            raise ValueError("training would never end: give steps, minutes or validation.patience")
-        if self.schedule.needs_steps and self.steps is None and self.minutes is None:
+        ends = self.steps is not None or self.epochs is not None or self.minutes is not None
+        if not ends and self.validation.patience is None:
+            raise ValueError("training would never end: give steps, epochs, minutes or validation.patience")
+        if self.schedule.needs_steps and not ends:
             raise ValueError(
-                f"the {self.schedule.kind()} schedule must know when training ends: give steps or minutes, "
-                "or choose constant, inverse_sqrt or exponential"
+                f"the {self.schedule.kind()} schedule must know when training ends: give steps, epochs or "
+                "minutes, or choose constant, inverse_sqrt or exponential"
             )
         self.schedule.build(self.steps)
         return self
+
+    def counted(self, batches: int) -> "TrainingSpec":
+        """In steps, where an epoch has so many batches."""
+        if self.epochs is None or self.steps is not None:
+            return self
+        steps = max(1, round(self.epochs * batches / self.accumulate))
+        return self.model_copy(update={"steps": steps, "epochs": None})
 
     @property
     def planned_by_clock(self) -> bool:
@@ -92,12 +103,13 @@ class TrainingSpec(LearningSpec):
     def learn(self, lesson: Lesson) -> TrainingResult:
         from regard.training.loop import train  # which is built on this spec
 
+        spec = self if self.epochs is None else self.counted(len(lesson.data.epoch(0)))
         return train(
             lesson.model,
             lesson.objective,
             lesson.data,
             lesson.validate,
-            self,
+            spec,
             lesson.folder,
             lesson.seed,
             lesson.watchers,
@@ -111,5 +123,12 @@ class TrainingSpec(LearningSpec):
         No step already taken depends on them. The rate of those to come may: one that falls to zero at the
         end rises again when the end moves.
         """
-        ends = ["steps", "minutes", "validation.patience", "checkpoints.seconds", "checkpoints.steps"]
+        ends = [
+            "steps",
+            "epochs",
+            "minutes",
+            "validation.patience",
+            "checkpoints.seconds",
+            "checkpoints.steps",
+        ]
         return [prefix + name for name in ends]

@@ -29,6 +29,8 @@ class ScheduleSpec(Spec):
     """The highest rate."""
     warmup: int = Field(default=0, ge=0)
     """Steps over which the rate rises from 0 to ``peak``; half of the planned ones at most."""
+    warmup_share: float = Field(default=0.0, ge=0, le=0.5)
+    """The same as a share of the planned steps; the longer of both counts."""
 
     def build(self, steps: int | None) -> Schedule:
         """The rate of each step of a run planned for ``steps`` steps (None: not known yet)."""
@@ -43,7 +45,10 @@ class ScheduleSpec(Spec):
 
     def rising(self, steps: int | None) -> int:
         """Steps of warm-up in a run planned for ``steps``."""
-        return self.warmup if not self.needs_steps or steps is None else min(self.warmup, steps // 2)
+        if steps is None:
+            return self.warmup
+        warmup = max(self.warmup, round(self.warmup_share * steps))
+        return min(warmup, steps // 2) if self.needs_steps else warmup
 
     @abstractmethod
     def after_warmup(self, step: int, steps: int) -> float:

@@ -74,7 +74,7 @@ class Embedding:
     run: Run
 
     def do(self, rows: Sequence[Row]) -> list[np.ndarray]:
-        return list(self.run.embed([row.text for row in rows]))  # type: ignore[attr-defined]
+        return list(self.run.embed([row.text for row in rows]))
 
 
 @dataclass(frozen=True)

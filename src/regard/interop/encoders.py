@@ -1,0 +1,316 @@
+"""BERT and its kin: masked models with their heads, and readers without one."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.core.errors import DataError, UsageError
+from regard.data.relations import FollowingSpec, OrderSpec, RelationSpec
+from regard.data.tokenizers import Tokenizer
+from regard.interop.dialects import ALBERT, BERT, BLOCK, DISTILBERT, ELECTRA, ROBERTA, Dialect
+from regard.interop.family import Family, Offered, Vocabulary, Wanted
+from regard.interop.hugging_face_files import CONFIG
+from regard.interop.reader_tokenizers import read_reader_tokenizer, write_reader_tokenizer
+from regard.interop.renaming import Renamed, renamed_layer
+from regard.interop.saying import differences, to_config, to_spec, whole_number
+from regard.interop.sentence_encoders import read_summing_up, write_summing_up
+from regard.models.masked import MaskedModelSpec
+from regard.models.model import ModelSpec
+from regard.models.reader import GistSpec, ReaderSpec
+from regard.recipes.bert import bert_model, guessing
+from regard.recipes.reading import reading
+from regard.recipes.system import SystemSpec
+
+_POSITIONS = "max_position_embeddings"
+_TYPES = "type_vocab_size"
+_OLD_NORM = {"gamma": "weight", "beta": "bias"}
+_BUFFER = re.compile(r"embeddings\.(position_ids|token_type_ids)$")
+
+
+class Encoders(Family):
+    kinds = ("masked", "reader")
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.title, self.prefix = dialect.title, dialect.prefix
+
+    # Coming in
+
+    def vocabulary(self, offered: Offered) -> Vocabulary:
+        return read_reader_tokenizer(offered.folder, offered.config)
+
+    def system(self, offered: Offered, vocabulary: Vocabulary) -> SystemSpec:
+        where, names = offered.folder / CONFIG, set(self._plainly_named(offered.stored))
+        dialect, tokenizer = self.dialect, vocabulary.tokenizer
+        pooled = dialect.pooler is not None and f"{dialect.pooler}.weight" in names
+        if f"{dialect.guessing.dense}.weight" not in names:
+            reader = self._model(offered.config, where, "reader", pooled)
+            summing, longest = read_summing_up(offered.folder)
+            return reading(reader, tokenizer.size, summing, longest)  # type: ignore[arg-type]
+        if tokenizer.marks.hidden is None:
+            raise DataError(
+                "this model guesses hidden tokens, but no mask_token stands for one in its vocabulary",
+                file=offered.folder,
+            )
+        compared = pooled and dialect.relation is not None and f"{dialect.relation}.weight" in names
+        model = self._model(offered.config, where, "compared" if compared else "masked", pooled)
+        room = int(model.paths()["encoder.embedding.positions.longest"])  # type: ignore[arg-type]
+        relation: RelationSpec | None = OrderSpec() if dialect.shared else FollowingSpec()
+        relation = relation if compared else None
+        # A model that has learned already goes on at a low rate.
+        return guessing(model, unit="wordpiece", relation=relation).override(  # type: ignore[arg-type]
+            [
+                f"data.tokenizer={{unit: imported, size: {tokenizer.size}}}",
+                f"data.window={min(128, room)}",
+                "training.optimiser={kind: adamw, weight_decay: 0.01, betas: [0.9, 0.999]}",
+                "training.schedule.peak=1e-4",
+            ]
+        )
+
+    def _model(self, config: Mapping[str, Any], where: Path, wiring: str, pooled: bool) -> ModelSpec:
+        self._refuse_beyond(config, where)
+        dialect = self.dialect
+        width = whole_number(config, dialect.said[0].config, dialect.said[0].usual, where)
+        types = whole_number(config, _TYPES, 2, where) if dialect.typed else 1
+        if dialect.lead is not None:
+            narrow = whole_number(config, "embedding_size", 128, where)
+            config = {**config, "embedding_size": None if narrow == width else narrow}
+        masked = bert_model(
+            layers=1,
+            width=width,
+            heads=1,
+            positions=whole_number(config, _POSITIONS, 512, where) - self._skipped(config, where),
+            segments=types if types > 1 else 0,
+            compares=wiring == "compared",
+            shared=dialect.shared,
+        )
+        reader = ReaderSpec(encoder=masked.encoder, gist=GistSpec() if pooled else None)
+        values = (reader if wiring == "reader" else masked).to_dict()
+        to_spec(dialect.said, config, values, where)
+        if wiring == "reader":
+            values.pop("tied", None)
+            return ReaderSpec.from_dict(values, where=str(where))
+        return MaskedModelSpec.from_dict(values, where=str(where))
+
+    def _skipped(self, config: Mapping[str, Any], where: Path) -> int:
+        """Rows of the table of positions that no token stands at."""
+        return whole_number(config, "pad_token_id", 1, where) + 1 if self.dialect.skips else 0
+
+    def _refuse_beyond(self, config: Mapping[str, Any], where: Path) -> None:
+        beyond = {
+            "position_embedding_type": ("absolute", "positions that are felt inside attention"),
+            "is_decoder": (False, "reader that sees only what came before"),
+            "add_cross_attention": (False, "memory to look at"),
+            "num_hidden_groups": (1, "several groups of shared layers"),
+            "inner_group_num": (1, "several layers in a group"),
+        }
+        for field, (usual, meaning) in beyond.items():
+            if config.get(field, usual) not in (usual, None):
+                raise UsageError(f"{where}: {field} is {config[field]!r}: regard has no {meaning} here")
+
+    def _plainly_named(self, stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Without what says nothing, under names as they are today; of a body saved alone, too."""
+        heads = [*self.dialect.guessing[:4], *self.dialect.guessing.twice, self.dialect.relation or ""]
+        alone = not any(name.startswith(self.prefix) for name in stored)
+        found = {}
+        for name, tensor in stored.items():
+            if _BUFFER.search(name):
+                continue
+            *way, last = name.split(".")
+            name = ".".join([*way, _OLD_NORM.get(last, last)])
+            if alone and not name.startswith(tuple(head for head in heads if head)):
+                name = self.prefix + name
+            found[name] = tensor
+        return found
+
+    def wanted(self, offered: Offered, system: SystemSpec) -> Wanted:
+        found, dialect, left = self._plainly_named(offered.stored), self.dialect, list[str]()
+        self._settle_head(found, system, offered.folder)
+        known = {name for row in self.table(system) for name in row.names}
+        for name in [name for name in found if name not in known]:
+            outside = not name.startswith(self.prefix)
+            if outside or (dialect.pooler is not None and name.startswith(f"{dialect.pooler}.")):
+                left.append(name)
+                del found[name]
+        self._settle_types(found)
+        if dialect.skips:
+            name = f"{self.prefix}embeddings.position_embeddings.weight"
+            if name in found:
+                found[name] = found[name][self._skipped(offered.config, offered.folder / CONFIG) :]
+        if dialect.always_leads:
+            self._settle_lead(found, system, offered.folder)
+        if dialect.relation is not None:
+            _turn(found, dialect.relation)
+        return Wanted(found, left)
+
+    def _settle_head(self, found: dict[str, Tensor], system: SystemSpec, where: Path) -> None:
+        """One bias under one name; one matrix for input and output where config.json says so."""
+        head = self.dialect.guessing
+        for other in head.twice:
+            bias = found.pop(other, None)
+            if bias is not None:
+                found.setdefault(head.bias, bias)
+        words, own = found.get(f"{self.prefix}embeddings.word_embeddings.weight"), found.get(head.words)
+        if own is not None and words is not None and system.model.paths().get("tied", True):
+            if system.model.kind() == "masked" and not torch.equal(words, own):
+                raise DataError(
+                    f"{head.words} differs from {self.prefix}embeddings.word_embeddings.weight, but "
+                    "config.json says they are one (tie_word_embeddings)",
+                    file=where,
+                )
+            del found[head.words]
+
+    def _settle_types(self, found: dict[str, Tensor]) -> None:
+        """One type for all tokens is a part of where they stand."""
+        types, positions = (
+            f"{self.prefix}embeddings.{part}_embeddings.weight" for part in ("token_type", "position")
+        )
+        if types in found and len(found[types]) == 1 and positions in found:
+            found[positions] = found[positions] + found.pop(types)
+
+    def _settle_lead(self, found: dict[str, Tensor], system: SystemSpec, where: Path) -> None:
+        lead = self.dialect.lead
+        if system.model.paths().get("encoder.embedding.table") is not None:
+            return
+        weight, bias = found.pop(f"{lead}.weight", None), found.pop(f"{lead}.bias", None)
+        if weight is None or bias is None:
+            return
+        if not torch.equal(weight, torch.eye(len(weight))) or bool(bias.any()):
+            raise UsageError(
+                f"{where}: {lead} turns vectors of {len(weight)} into others of the same width; regard's "
+                "reader has a map there only where widths differ"
+            )
+
+    # Going out
+
+    def config(self, system: SystemSpec, tokenizer: Tokenizer) -> dict[str, Any]:
+        leaves, dialect = system.model.paths(), self.dialect
+        wiring = _wiring(leaves)
+        config: dict[str, Any] = {
+            "architectures": [dialect.architectures.get(wiring, "")],
+            "model_type": dialect.kind,
+            "vocab_size": tokenizer.size,
+            **to_config(dialect.said, leaves),
+            "bos_token_id": tokenizer.begin,
+            "eos_token_id": tokenizer.end,
+            "pad_token_id": tokenizer.pad,
+            "dtype": "float32",
+        }
+        longest = leaves.get("encoder.embedding.positions.longest", 0)
+        config[_POSITIONS] = longest + (tokenizer.pad + 1 if dialect.skips else 0)  # type: ignore[operator]
+        if dialect.typed:
+            config[_TYPES] = leaves.get("encoder.embedding.segments", 0) or 1
+        if dialect.lead is not None:
+            config.setdefault("embedding_size", leaves.get("encoder.embedding.width", 1))
+        return config
+
+    def differences(self, system: SystemSpec, config: Mapping[str, Any]) -> list[str]:
+        leaves = system.model.paths()
+        wiring = _wiring(leaves)
+        allowed = wiring if wiring in self.dialect.architectures else "masked"
+        pooled = self.dialect.pooler is not None and "gist.activation" in leaves
+        if not leaves.get("encoder.embedding.positions.longest"):
+            return [f"its positions are {leaves.get('encoder.embedding.positions.kind')!r} (learned there)"]
+        return differences(self._model(config, Path(CONFIG), allowed, pooled), system.model, self.title)
+
+    def prefers(self, system: SystemSpec, tokenizer: Tokenizer) -> bool:
+        untyped = not system.model.paths().get("encoder.embedding.segments")
+        byte_level = tokenizer.spec.unit == "byte_bpe" or "Ġ" in "".join(list(tokenizer.vocabulary())[:2000])
+        if self.dialect.doubled:
+            return untyped and byte_level
+        return untyped and not byte_level and not self.dialect.typed
+
+    def table(self, system: SystemSpec) -> list[Renamed]:
+        leaves, dialect, prefix = system.model.paths(), self.dialect, self.prefix
+        rows = [
+            Renamed("encoder.embedding.tokens.weight", f"{prefix}embeddings.word_embeddings.weight"),
+            Renamed(
+                "encoder.embedding.positions.table.weight", f"{prefix}embeddings.position_embeddings.weight"
+            ),
+            *renamed_layer("encoder.embedding.norm", f"{prefix}embeddings.LayerNorm"),
+        ]
+        if leaves["encoder.embedding.segments"]:
+            rows.append(
+                Renamed(
+                    "encoder.embedding.segments.weight", f"{prefix}embeddings.token_type_embeddings.weight"
+                )
+            )
+        if leaves["encoder.embedding.table"] is not None and dialect.lead is not None:
+            rows += renamed_layer("encoder.embedding.lead", dialect.lead)
+        layers = 1 if dialect.shared else int(leaves[f"{BLOCK}.repeat"])  # type: ignore[arg-type]
+        for number in range(layers):
+            ours, names = f"encoder.stack.layers.{number}", dialect.layer
+            theirs = dialect.layers.format(number)
+            attention = (f"{theirs}.{name}" for name in (names.query, names.key, names.value))
+            rows += [
+                *renamed_layer(f"{ours}.mixers.0.project", *attention),
+                *renamed_layer(f"{ours}.mixers.0.out", f"{theirs}.{names.out}"),
+                *renamed_layer(f"{ours}.joins.0.norm", f"{theirs}.{names.attention_norm}"),
+                *renamed_layer(f"{ours}.mixers.1.network.widen", f"{theirs}.{names.widen}"),
+                *renamed_layer(f"{ours}.mixers.1.network.narrow", f"{theirs}.{names.narrow}"),
+                *renamed_layer(f"{ours}.joins.1.norm", f"{theirs}.{names.norm}"),
+            ]
+        wiring, head = _wiring(leaves), dialect.guessing
+        if wiring == "reader":
+            pooled = "gist.activation" in leaves and dialect.pooler is not None
+            return rows + (renamed_layer("gist.linear", dialect.pooler or "") if pooled else [])
+        rows += [
+            *renamed_layer("words.lead.linear", head.dense),
+            *renamed_layer("words.lead.norm", head.norm),
+            Renamed("words.words.bias", head.bias),
+        ]
+        if not leaves["tied"]:
+            rows.append(Renamed("words.words.weight", head.words))
+        if wiring == "compared" and dialect.pooler is not None and dialect.relation is not None:
+            rows += renamed_layer("relation.between", dialect.pooler)
+            rows += renamed_layer("relation.answers", dialect.relation)
+        return rows
+
+    def given(self, theirs: dict[str, Tensor], config: Mapping[str, Any]) -> dict[str, Tensor]:
+        dialect, prefix = self.dialect, f"{self.prefix}embeddings."
+        positions = theirs[f"{prefix}position_embeddings.weight"]
+        if before := config[_POSITIONS] - len(positions):
+            positions = torch.cat((positions.new_zeros(before, positions.shape[1]), positions))
+            theirs[f"{prefix}position_embeddings.weight"] = positions
+        if dialect.typed and f"{prefix}token_type_embeddings.weight" not in theirs:
+            theirs[f"{prefix}token_type_embeddings.weight"] = positions.new_zeros(1, positions.shape[1])
+        if dialect.always_leads and f"{dialect.lead}.weight" not in theirs:
+            theirs[f"{dialect.lead}.weight"] = torch.eye(positions.shape[1])
+            theirs[f"{dialect.lead}.bias"] = torch.zeros(positions.shape[1])
+        if dialect.relation is not None:
+            _turn(theirs, dialect.relation)
+        if config["architectures"] == [dialect.architectures["reader"]]:
+            return {name.removeprefix(self.prefix): tensor for name, tensor in theirs.items()}
+        return theirs
+
+    def files(self, system: SystemSpec, tokenizer: Tokenizer, config: Mapping[str, Any]) -> dict[str, bytes]:
+        longest = int(system.model.paths()["encoder.embedding.positions.longest"])  # type: ignore[arg-type]
+        typed = self.dialect.typed and config[_TYPES] > 1
+        found = write_reader_tokenizer(tokenizer, longest, typed, self.dialect.doubled)
+        if _wiring(system.model.paths()) == "reader":
+            width = int(system.model.paths()["encoder.embedding.width"])  # type: ignore[arg-type]
+            cut = int(system.task.to_dict().get("longest") or longest)  # type: ignore[arg-type]
+            found |= write_summing_up(system.task.summing_up(), cut, width)
+        return found
+
+
+def _wiring(leaves: Mapping[str, Any]) -> str:
+    if not any(path.startswith("head.") for path in leaves):
+        return "reader"
+    return "compared" if any(path.startswith("relation.") for path in leaves) else "masked"
+
+
+def _turn(weights: dict[str, Tensor], relation: str) -> None:
+    """There 0 means that passages belong together, here 1 does."""
+    for part in ("weight", "bias"):
+        if f"{relation}.{part}" in weights:
+            weights[f"{relation}.{part}"] = weights[f"{relation}.{part}"].flip(0)
+
+
+ENCODERS: dict[str, Family] = {
+    dialect.kind: Encoders(dialect) for dialect in (BERT, ROBERTA, ALBERT, ELECTRA, DISTILBERT)
+}
