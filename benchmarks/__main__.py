@@ -17,6 +17,7 @@ def main() -> None:
     benchmarks = [
         ("training_speed", given),
         ("text_training_speed", []),
+        ("masked_training_speed", []),
         ("generation_speed", []),
         ("scaling", []),
         ("corpus_size", []),
