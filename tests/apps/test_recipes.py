@@ -5,12 +5,15 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import regard
+from regard.apps.inspector import Inspected, question_of
 from regard.apps.training import Trained, train
 from regard.core.errors import UsageError
+from regard.inspection.look import look
 from regard.recipes.catalogue import RECIPES, recipe
 from regard.recipes.system import SystemSpec
 from regard.search.greedy import GreedySpec
@@ -32,6 +35,7 @@ NOTHING_TO_LOOK_AT = {
     *("classifier", "pair_classifier", "similarity", "tagger", "bilstm_tagger", "deep_tagger"),
     *("multiple_choice",),
 }
+NO_VECTORS = {"ngram", "word2vec", "cbow"}
 every_recipe = pytest.mark.parametrize("name", DIFFERENT)
 TRAIN, VALID = pairs(160), pairs(24, seed=1)
 
@@ -157,6 +161,30 @@ def test_can_be_looked_into(name: str, trained: dict[str, regard.Run]) -> None:
     assert bool(attentions) == (name not in NOTHING_TO_LOOK_AT)
     for attention in attentions:
         assert torch.allclose(torch.from_numpy(attention.weights).sum(-1), torch.ones(()), atol=1e-5)
+
+
+@every_recipe
+def test_the_inspector_shows_it_all_and_can_change_it(name: str, trained: dict[str, regard.Run]) -> None:
+    """Steps lead to the weights, a head that is off looks at nothing, no view fails for want of a part."""
+    one, text = Inspected(trained[name].path), questions(name)[-1]
+    seen = look(one.run.model, one.run.task(), question_of(text), steps=True)
+    for attention in seen.trace.attentions:
+        assert attention.steps is not None
+        scores = np.where(attention.steps.allowed > 0, attention.steps.scores, -np.inf)
+        powers = np.exp(scores - scores.max(-1, keepdims=True))
+        np.testing.assert_allclose(powers / powers.sum(-1, keepdims=True), attention.weights, atol=1e-5)
+    for attention in seen.trace.attentions[:1]:
+        off = question_of(text, interventions=[{"do": "off", "name": attention.name, "heads": [0]}])
+        changed = look(one.run.model, one.run.task(), off)
+        same = next(other for other in changed.trace.attentions if other.name == attention.name)
+        assert not same.weights[0].any()
+        assert changed.before is not None
+        assert changed.before.trace.log_probs == pytest.approx(seen.trace.log_probs, abs=1e-5)
+    with pytest.raises(UsageError, match="nothing passed by the name"):
+        one.look(question_of(text, interventions=[{"do": "cut", "name": "nowhere.at.all"}]))
+    assert json.dumps([one.look(question_of(text)), one.facts(), one.cuts(text), one.positions()])
+    if name not in NO_VECTORS:
+        assert one.words([text])["places"]
 
 
 @every_recipe

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from regard.core.errors import UsageError
 from regard.core.tape import Tape, watching
 
 
@@ -129,3 +130,20 @@ def test_a_tape_belongs_to_its_thread() -> None:
             thread.join()
     assert seen == {"a": [4], "b": [20]}
     assert mine.records == {}
+
+
+def test_an_edit_that_nobody_used_is_an_error() -> None:
+    chain = Chain()
+    with (
+        pytest.raises(UsageError, match=r"'layers.0.doubledd' .did you mean 'layers.0.doubled'"),
+        Tape(chain, edits={"layers.0.doubledd": lambda value: value}),
+    ):
+        chain(torch.tensor(1.0))
+
+
+def test_a_tape_may_change_without_keeping() -> None:
+    chain = Chain()
+    with Tape(chain, edits={"out": lambda value: value + 1}, keeps=False) as tape:
+        assert float(chain(torch.tensor(1.0))) == 5
+    assert "layers.0.doubled" in tape.records
+    assert not any(tape.records.values())

@@ -98,7 +98,7 @@ class Inspected:
 
     def positions(self) -> list[dict[str, Any]]:
         with self._lock:
-            return positions_of(self.run.model, self.run.task().written(self.examples()[0], ""))
+            return positions_of(self.run.model, self.run.task().reading(self.examples()[0]))
 
     def cuts(self, text: str) -> dict[str, Any]:
         refuse_long(text)

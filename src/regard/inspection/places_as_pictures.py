@@ -1,5 +1,6 @@
 """Positions as pictures: vectors that are added, turns and biases that attention feels, their likeness."""
 
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -23,7 +24,7 @@ def positions_of(model: nn.Module, written: Written, count: int = SHOWN) -> list
     with torch.no_grad(), Tape(model) as tape:
         state = written.start()
         if written.ids:
-            device = next(model.parameters()).device
+            device = next(chain(model.parameters(), model.buffers())).device
             cast(Reader, model).read(Tokens.whole(torch.tensor([written.ids], device=device)), state)
     found = []
     for name, owner, _ in uses_of(model, tape.records, "positions"):

@@ -30,6 +30,8 @@ class Template:
             raise UsageError(
                 "there is no template: write one, such as  The {doctor,nurse} said that {he,she} …"
             )
+        if self.text.count("\t") > 1:
+            raise UsageError("a template has at most one tab: what is read, and what is written")
         if not self.slots:
             raise UsageError("the template has no slot: write alternatives as {he,she}")
         for slot in self.slots:

@@ -5,6 +5,7 @@ A place is where vectors are read off: ``fixed`` before any context, then every 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -78,13 +79,13 @@ def contexts(model: nn.Module, task: Task, sentences: Sequence[str]) -> Contexts
         raise UsageError("there is nothing to read: write a sentence on each line")
     if len(said) > MOST_SENTENCES:
         raise UsageError(f"{len(said)} sentences: words are compared over up to {MOST_SENTENCES}")
-    read = [_read(model, task.written(sentence, "")) for sentence in said]
+    read = [_read(model, task.reading(sentence)) for sentence in said]
     count = sum(len(pieces) for pieces, _, _ in read)
     if count > MOST_TOKENS:
         raise UsageError(f"{count} tokens: words are compared over up to {MOST_TOKENS}")
     names = list(read[0][1])
     if not names:
-        raise UsageError("this model has no vectors: it counts words")
+        raise UsageError("this model shows no vectors of words in their context")
     return Contexts(
         tuple(pieces for pieces, _, _ in read),
         tuple(Place(name, np.concatenate([vectors[name] for _, vectors, _ in read])) for name in names),
@@ -100,7 +101,7 @@ def _read(
         state = written.start()
         pieces = tuple(written.read)
         if not pieces:  # a language model reads what it wrote
-            device = next(model.parameters(), torch.zeros(0)).device
+            device = next(chain(model.parameters(), model.buffers())).device
             ids = torch.tensor([written.ids], device=device)
             cast(Reader, model).read(Tokens.whole(ids), state)
             pieces = (written.first or BEGIN, *written.pieces)[: ids.shape[1]]

@@ -287,6 +287,9 @@ class Continuation(Task):
             ids = [*ids, self.tokenizer.end]
         return Written(lambda: self.model.start(1), [], ids, pieces[1:], first)
 
+    def reading(self, text: str) -> Written:
+        return self.written(text, "")
+
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.tokenizer.pieces(ids)
 

@@ -165,6 +165,10 @@ class Task(ABC):
         """How ``target`` (a text, or what a search found, token by token), or the model's own answer, is
         written."""
 
+    def reading(self, text: str) -> Written:
+        """How ``text`` is read, with as little written as can be."""
+        return self.written(text)
+
     @abstractmethod
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """What tokens of an answer look like."""

@@ -170,6 +170,9 @@ class Transduction(Task):
             tokenizer.pieces(ids),
         )
 
+    def reading(self, text: str) -> Written:
+        return self.written(text, "")
+
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.target_tokenizer.pieces(ids)
 

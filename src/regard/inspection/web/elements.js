@@ -75,9 +75,10 @@ export function within(value, low, high) {
   return Math.max(low, Math.min(high, value));
 }
 
-/** @param {string} label @param {Child[]} children */
-export function field(label, ...children) {
-  return h("label", { class: "field" }, h("span", { class: "field-name" }, label), ...children);
+/** A control with its name above it. @param {string} label @param {HTMLElement} control */
+export function field(label, control) {
+  control.setAttribute("aria-label", label);
+  return h("label", { class: "field" }, h("span", { class: "field-name" }, label), control);
 }
 
 /**
