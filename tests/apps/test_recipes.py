@@ -33,7 +33,7 @@ NOTHING_TO_LOOK_AT = {
     *("word2vec", "cbow"),
     *("elmo", "ulmfit_lm", "ulmfit"),
     *("classifier", "pair_classifier", "similarity", "tagger", "bilstm_tagger", "deep_tagger"),
-    *("multiple_choice",),
+    *("multiple_choice", "cove"),
 }
 NO_VECTORS = {"ngram", "word2vec", "cbow"}
 every_recipe = pytest.mark.parametrize("name", DIFFERENT)

@@ -6,14 +6,15 @@ import pytest
 import torch
 
 import regard
-from regard.apps.training import train
+from regard.apps.training import spec_of_run, train
 from regard.core.errors import UsageError
 from regard.core.sequences import Tokens
 from regard.models.labeller import Labeller
 from regard.models.language_model import LanguageModel
 from regard.objectives.judgement import JudgementSpec, WritingSpec
 from regard.objectives.objective import Progress
-from regard.recipes.catalogue import recipe
+from regard.recipes.catalogue import RECIPES, recipe
+from regard.training.thawing import depths_of
 from regard.training.weights import read_weights
 from tests.apps.toys import examples, kind_of, toy
 
@@ -147,3 +148,99 @@ def test_what_reads_nothing_is_refused(tmp_path: Path) -> None:
     path = train(toy("ngram"), given, tmp_path / "n", valid=valid, seed=1).run.path
     with pytest.raises(UsageError, match="'ngram' has nothing that reads"):
         started("classifier", path, tmp_path / "c")
+
+
+# What stays and what moves, to the bit
+
+
+STARTS = dict.fromkeys(("classifier", "pair_classifier", "similarity", "tagger"), "bert")
+STARTS |= {"multiple_choice": "bert", "span_answerer": "bert", "cove": "bahdanau", "ulmfit": "awd_lstm"}
+
+
+def test_every_recipe_that_builds_on_others_is_among_these() -> None:
+    tasks = {name for name, entry in RECIPES.items() if entry.builds_on}
+    assert tasks - {"ulmfit_lm"} <= set(STARTS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("tagger", "cove") else pytest.mark.slow, id=name)
+        for name in STARTS
+    ],
+)
+def test_what_is_frozen_stays_to_the_bit_and_the_rest_moves(
+    name: str, starts: Starts, tmp_path: Path
+) -> None:
+    kind = kind_of(recipe(name))
+    given = valid = kind.examples(6, 0)
+    start = spec_of_run(starts[STARTS[name]])
+    spec = recipe(name, start.model)
+    before = stored(starts[STARTS[name]])
+
+    def moved(freeze: str, steps: int) -> set[int]:
+        """The depths that differ from where they started; all data are one batch, so a step is an epoch."""
+        out, quick = (
+            tmp_path / f"{freeze} {steps}",
+            ["training.validation.every=50", "data.batch_tokens=9999"],
+        )
+        chosen = spec.override([f"training.thawing.freeze={freeze}", "training.schedule.warmup=0", *quick])
+        trained = train(chosen, given, out, valid=valid, steps=steps, seed=2, start_from=starts[STARTS[name]])
+        depths = depths_of(trained.run.model)
+        fresh = chosen.model.build(trained.run.lexicon.sizes).state_dict()
+        after, found = stored(out), dict[int, bool]()
+        for weight, depth in depths.items():
+            if weight not in after:
+                continue
+            source = before.get(weight, before.get(weight.replace("encoder.", "decoder.", 1)))
+            if source is None and weight in fresh and depth < max(depths.values()):
+                pytest.fail(f"{weight} did not go over")
+            if source is not None and source.shape == after[weight].shape:
+                found[depth] = found.get(depth, False) or not torch.equal(after[weight], source)
+        return {depth for depth, changed in found.items() if changed}
+
+    layers = max(depths_of(spec.model.build({"text": 30, "label": 3, "kind": 2})).values()) - 1
+    assert moved("all", 2) <= {layers + 1}
+    assert moved("none", 1) >= set(range(layers + 1))
+    assert moved("embeddings", 1) & set(range(layers + 1)) == set(range(1, layers + 1))
+    assert moved("gradual", 2) & set(range(layers + 1)) == {layers}
+
+
+def test_freezing_needs_something_to_keep(starts: Starts, tmp_path: Path) -> None:
+    given, valid = examples("classifier", 10), examples("classifier", 4, seed=1)
+    for setting, said in (
+        ("freeze=all", "--freeze all keeps what was learned before: name a run with --from"),
+        ("freeze=embeddings", "--from, or words that were with --vectors"),
+        ("layer_decay=0.5", "--layer-decay spares what was learned before"),
+    ):
+        spec = toy("classifier", f"training.thawing.{setting}")
+        with pytest.raises(UsageError, match=said):
+            train(spec, given, tmp_path, valid=valid, steps=1)
+    with pytest.raises(
+        UsageError, match=r"freeze=all: nothing is left to train, since this model is all reader"
+    ):
+        train(
+            toy("gpt_tiny", "training.thawing.freeze=all"),
+            examples("gpt_tiny", 60),
+            tmp_path / "lm",
+            valid=examples("gpt_tiny", 12, seed=1),
+            steps=1,
+            start_from=starts["gpt_tiny"],
+        )
+
+
+def test_cove_reads_with_the_source_side_of_a_translator(starts: Starts, tmp_path: Path) -> None:
+    run = started("cove", starts["bahdanau"], tmp_path)
+    assert run.spec.to_dict()["training"]["thawing"]["freeze"] == "all"
+    there = regard.load(starts["bahdanau"])
+    assert run.lexicon["text"].vocabulary() == there.lexicon["source"].vocabulary()
+    text = "abc"
+    (reading,) = run.spec.data.readings(run.lexicon["text"], [text])  # type: ignore[attr-defined]
+    source = Tokens.whole(
+        torch.tensor([[*there.lexicon["source"].encode(text), there.lexicon["source"].end]])
+    )
+    assert source.ids.tolist() == [reading.ids]  # as the translator read its sentences
+    theirs, ours = there.model.encoder(source).states, run.model.encoder(source).states  # type: ignore
+    assert torch.equal(theirs, ours)
+    with pytest.raises(UsageError, match=r"cove reads with the encoder of a translator.*'masked'"):
+        started("cove", starts["bert"], tmp_path / "other")

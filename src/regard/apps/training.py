@@ -91,6 +91,7 @@ def train(
         raise UsageError("--vectors and --from both say what words start from: give one of them")
     spec = with_room(spec, settings, free=str(system) in RECIPES)
     refuse_impossible(spec)
+    refuse_nothing_to_keep(spec, start, Path(out))
     chosen, folder_path = choose_device(device), Path(out)
     known = known_lexicon(folder_path, start_from or vocabulary, spec)
     refuse_other_marks(spec, known)
@@ -132,6 +133,19 @@ def refuse_impossible(spec: SystemSpec) -> None:
     spec.training.refuse_impossible()
     with torch.device("meta"):
         spec.model.build(dict.fromkeys((*spec.data.fields, *spec.data.labels), 8))
+
+
+def refuse_nothing_to_keep(spec: SystemSpec, start: SystemSpec | None, out: Path) -> None:
+    """Freezing keeps what was learned before, slower layers keep most; from nothing there is nothing."""
+    paths = spec.paths()
+    freeze = str(paths.get("training.thawing.freeze", "none"))
+    if start is not None or RunFolder.holds_run(out) or (freeze == "embeddings" and spec.vectors):
+        return
+    if freeze != "none":
+        hint = ", or words that were with --vectors" if freeze == "embeddings" else ""
+        raise UsageError(f"--freeze {freeze} keeps what was learned before: name a run with --from{hint}")
+    if paths.get("training.thawing.layer_decay", 1.0) != 1.0:
+        raise UsageError("--layer-decay spares what was learned before: name a run with --from")
 
 
 def refuse_other_marks(spec: SystemSpec, known: Lexicon | None) -> None:

@@ -18,6 +18,7 @@ class SequenceToSequenceSpec(ModelSpec):
         "source": "encoder.embedding.tokens",
         "target": "decoder.embedding.tokens",
     }
+    begins: ClassVar[bool] = False
 
     encoder: EncoderSpec
     decoder: DecoderSpec

@@ -191,6 +191,12 @@ RECIPES: dict[str, Entry] = {
         "Devlin et al. 2019",
         builds_on=True,
     ),
+    "cove": Entry(
+        "regard.recipes.cove:cove",
+        "the class of a text, by what the encoder of a translator makes of it (--from)",
+        "McCann et al. 2017",
+        builds_on=True,
+    ),
     "similarity": Entry(
         "regard.recipes.labelling:similarity",
         "how alike two texts are, as a number",

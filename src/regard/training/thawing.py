@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field
 from torch import nn
 
+from regard.core.errors import UsageError
 from regard.core.spec import Spec
 
 _LAYER = re.compile(r"\.layers\.(\d+)\.")
@@ -27,11 +28,12 @@ class ThawingSpec(Spec):
     def rate(self, depth: int, top: int) -> float:
         return float(self.layer_decay ** (top - depth))
 
-    def frozen(self, depth: int, top: int, epoch: int, spelled: bool = False) -> bool:
-        """``spelled``: belongs to what makes vectors of letters, which no table of words is."""
+    def frozen(self, depth: int, top: int, epoch: int, spelled: bool = False, reads: bool = True) -> bool:
+        """``spelled``: belongs to what makes vectors of letters, which no table of words is; ``reads``: to a
+        reader, and not to what stands on top of it."""
         match self.freeze:
             case "all":
-                return depth < top
+                return reads
             case "embeddings":
                 return depth == 0 and not spelled
             case "gradual":
@@ -66,6 +68,11 @@ class Thawing:
         self._own: Mapping[str, nn.Parameter] = {
             name: weight for name, weight in model.named_parameters() if weight.requires_grad
         }
+        if self._own and all(self._frozen(name, epoch=0) for name in self._own):
+            raise UsageError(
+                f"training.thawing.freeze={spec.freeze}: nothing is left to train, since this model is all "
+                "reader and has nothing on top of it: none"
+            )
 
     def rates(self) -> dict[str, float]:
         """Shares of the scheduled rate, by name."""
@@ -75,7 +82,11 @@ class Thawing:
         if self.spec.freeze == "none":
             return
         for name, weight in self._own.items():
-            weight.requires_grad_(not self.spec.frozen(self.depths[name], self.top, epoch, _SPELLS in name))
+            weight.requires_grad_(not self._frozen(name, epoch))
+
+    def _frozen(self, name: str, epoch: int) -> bool:
+        reads = _READS.search(name) is not None
+        return self.spec.frozen(self.depths[name], self.top, epoch, _SPELLS in name, reads)
 
     def end(self) -> None:
         """As it was."""
