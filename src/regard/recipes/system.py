@@ -1,5 +1,7 @@
 """The whole of a system: what a recipe returns, a run folder stores and ``--set`` changes."""
 
+from pydantic import Field
+
 from regard.core.spec import Spec
 from regard.data.data import DataSpec
 from regard.models.model import ModelSpec
@@ -19,5 +21,5 @@ class SystemSpec(Spec):
     task: TaskSpec = TransductionSpec()
     search: SearchSpec
     evaluation: EvaluationSpec = EvaluationSpec()
-    vectors: dict[str, str] = {}
-    """By field (text, source, target), a file of word vectors or a run whose vectors its table starts from."""
+    vectors: dict[str, str] = Field(default_factory=dict)
+    """By field (text, source, target), a file of word vectors, or a run, that its table starts from."""

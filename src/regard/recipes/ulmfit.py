@@ -6,7 +6,9 @@ Learn a language (``awd_lstm``), go on with the texts of a task (``ulmfit_lm --f
 
 from regard.core.errors import UsageError
 from regard.heads.labels import LabelSpec
+from regard.models.labeller import LabellerSpec
 from regard.models.model import ModelSpec
+from regard.objectives.judgement import JudgementSpec
 from regard.parts.pooling import SeveralSpec
 from regard.recipes.labelling import judging
 from regard.recipes.recurrent_text import awd_lstm
