@@ -7,6 +7,8 @@ from pathlib import Path
 
 from benchmarks.arena import say
 
+WORDS = Path(os.environ.get("REGARD_BENCH_WORDS", "../shared/data"))
+"""Where WikiText-2 (``wikitext2/train.txt``) and questions about words (``word_eval``) lie, if they do."""
 MULTI30K = os.environ.get("REGARD_BENCH_MULTI30K", "../shared/data/multi30k/raw")
 """Where Multi30k lies, if it does; without it the benchmarks make their own text."""
 
@@ -22,6 +24,10 @@ def main() -> None:
         ("scaling", []),
         ("corpus_size", []),
     ]
+    text = WORDS / "wikitext2" / "train.txt"
+    if text.exists():
+        questions = [str(path) for path in sorted((WORDS / "word_eval").glob("*.t*"))]
+        benchmarks.append(("word_vectors", ["--text", str(text), "--questions", *questions]))
     for name, arguments in benchmarks:
         say(f"{name} {' '.join(arguments)}")
         finished = subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *arguments], check=False)

@@ -5,12 +5,13 @@ shares its noise: each of its k words counts ``negatives``/k, so that what is ex
 all comparisons of a group are one matrix product.
 """
 
-from typing import Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from pydantic import Field
 from torch import Tensor, nn
+from torch.autograd.function import FunctionCtx
 
 from regard.core.state import State
 from regard.objectives.objective import Objective, ObjectiveSpec, Outcome, Progress
@@ -54,12 +55,10 @@ class SkipGram(Objective):
         tables = cast(TwoTables, model)
         x = tables.own(batch.words)
         y = tables.seen(torch.cat((batch.around, batch.noise), dim=1))
-        scores = x @ y.mT
-        near, span = batch.near.to(x.dtype), batch.around.shape[1]
+        near = batch.near.to(x.dtype)
         # Noise that is the very word to be foreseen is passed over, as in the authors' program.
         others = (batch.around[:, :, None] != batch.noise[:, None, :]).to(x.dtype)
-        share = self.negatives / batch.noise.shape[1]
-        loss = _cost(scores[..., :span], near) + _cost(-scores[..., span:], near @ others * share)
+        loss = _cost(x, y, near, near @ others * (self.negatives / batch.noise.shape[1]))
         return Outcome(loss, int(batch.near.sum()), {})
 
 
@@ -90,15 +89,39 @@ class Cbow(Objective):
         number = near.sum(-1, keepdim=True)
         x = (near / number.clamp(min=1)) @ around
         # A word without any around it foresees nothing.
-        there = (number[..., 0] > 0).to(x.dtype)
-        y = tables.seen(torch.cat((batch.words, batch.noise), dim=1))
-        wanted, noise = torch.split(y, [batch.words.shape[1], batch.noise.shape[1]], dim=1)
+        there = (number > 0).to(x.dtype)
+        itself = (x * tables.seen(batch.words)).sum(-1)
         others = (batch.words[:, :, None] != batch.noise[:, None, :]).to(x.dtype)
-        share = self.negatives / batch.noise.shape[1]
-        loss = _cost((x * wanted).sum(-1), there)
-        loss = loss + _cost(-(x @ noise.mT), others * there[..., None] * share)
+        noise = others * there * (self.negatives / batch.noise.shape[1])
+        loss = _cost(x, tables.seen(batch.noise), noise.new_zeros(*noise.shape[:2], 0), noise)
+        loss = loss - (nn.functional.logsigmoid(itself) * there[..., 0]).sum()
         return Outcome(loss, int((number > 0).sum()), {})
 
 
-def _cost(scores: Float[Tensor, "*shape"], weights: Float[Tensor, "*shape"]) -> Float[Tensor, ""]:
-    return -(nn.functional.logsigmoid(scores) * weights).sum()
+def _cost(
+    x: Float[Tensor, "groups group width"],
+    y: Float[Tensor, "groups compared width"],
+    wanted: Float[Tensor, "groups group wanted"],
+    noise: Float[Tensor, "groups group noise"],
+) -> Float[Tensor, ""]:
+    """−Σ w log σ(±y·x): first of ``y`` come words that may be wanted, then the noise, each with weights."""
+    signs = torch.cat((x.new_ones(wanted.shape[-1]), -x.new_ones(noise.shape[-1])))
+    cost: Tensor = _Told.apply(x, y, torch.cat((wanted, noise), dim=-1), signs)  # type: ignore[no-untyped-call]
+    return cost
+
+
+class _Told(torch.autograd.Function):
+    """−Σ w log σ(s y·x). The slope of a comparison is w s (σ(s y·x) − 1): fewer ways through memory than
+    term by term, and what goes to the tables lies as they do."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, x: Tensor, y: Tensor, weights: Tensor, signs: Tensor) -> Float[Tensor, ""]:
+        log = nn.functional.logsigmoid((x @ y.mT) * signs)
+        ctx.save_for_backward(x, y, log, weights, signs)
+        return -torch.dot(log.flatten(), weights.flatten())
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        x, y, log, weights, signs = ctx.saved_tensors
+        slopes = log.exp().sub_(1).mul_(weights).mul_(signs * slope)
+        return slopes @ y, slopes.mT @ x, None, None

@@ -21,18 +21,19 @@ def word2vec() -> SystemSpec:
 
 def cbow() -> SystemSpec:
     """Those around a word foresee it, by the mean of their vectors."""
-    return word_vectors(CbowSpec(), peak=0.2)
+    return word_vectors(CbowSpec(), peak=0.2, noise=16)
 
 
-def word_vectors(objective: ObjectiveSpec, peak: float, width: int = 100) -> SystemSpec:
+def word_vectors(objective: ObjectiveSpec, peak: float, noise: int = 32) -> SystemSpec:
     return SystemSpec(
         data=WordWindowsSpec(
             tokenizer=TokenizerSpec(unit="word", size=500_000, lowercase=True, min_count=5),
             documents="line",
             window=1000,
             rows=8,
+            noise=noise,
         ),
-        model=WordVectorsSpec(width=width),
+        model=WordVectorsSpec(width=100),
         objective=objective,
         training=TrainingSpec(
             minutes=5,
