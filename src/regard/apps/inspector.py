@@ -20,10 +20,12 @@ from regard.inspection.probe import Template, probe
 from regard.inspection.report import learning_charts
 from regard.inspection.words_in_space import contexts
 from regard.recipes.system import SystemSpec
+from regard.tasks.task import Task
 from regard.training.run_folder import RunFolder
 
 LONGEST_TEXT = 20_000
 """Characters; more are refused before a tokenizer sees them."""
+ANSWERS = 8
 _LONGEST_EXAMPLE = 200
 _ENOUGH_STEPS = 4_000_000
 """Numbers of queries, keys, values and scores that a page carries; beyond, it shows weights alone."""
@@ -47,6 +49,13 @@ class Inspected:
             self._run = load(self.path, self.device)
         return self._run
 
+    def task(self) -> Task:
+        """As the run has it; where answers are read off at once, several of them."""
+        spec = self.run.spec
+        if spec.search.kind() == "ranking":
+            spec = spec.override([f"search.best={ANSWERS}"])
+        return self.run.task(spec.search)
+
     @property
     def unknown(self) -> str:
         """How a token that is not in the vocabulary is shown."""
@@ -59,13 +68,12 @@ class Inspected:
             spec = self.run.spec
         except RegardError as error:
             return {"name": self.name, "error": str(error)}
-        task = self.run.task()
         return {
             "name": self.name,
             "task": spec.task.kind(),
             "parameters": sum(one.numel() for one in self.run.model.parameters()),
             "pairs": "target" in self.run.lexicon,
-            "begins": task.begins,
+            "begins": self.task().begins,
             "gap": "___" if spec.task.kind() == "filling" else "",
             "examples": self.examples(),
         }
@@ -73,7 +81,7 @@ class Inspected:
     def look(self, question: Question, steps: bool = False, encoding: Encoding = "uint8") -> dict[str, Any]:
         refuse_long(question.text, question.target or "")
         with self._lock:
-            return look(self.run.model, self.run.task(), question, steps, self.unknown).to_dict(encoding)
+            return look(self.run.model, self.task(), question, steps, self.unknown).to_dict(encoding)
 
     def steps(self, question: Question, attention: str) -> dict[str, Any]:
         """One attention with all that its weights were made of."""
@@ -86,19 +94,19 @@ class Inspected:
     def importance(self, question: Question) -> list[dict[str, Any]]:
         refuse_long(question.text, question.target or "")
         with self._lock:
-            model, task = self.run.model, self.run.task()
+            model, task = self.run.model, self.task()
             return importance(model, task, look(model, task, question))
 
     def words(self, sentences: Sequence[str]) -> dict[str, Any]:
         refuse_long(*sentences)
         tokenizer = next(iter(self.run.lexicon.values()))
         with self._lock:
-            found = contexts(self.run.model, self.run.task(), sentences)
+            found = contexts(self.run.model, self.task(), sentences)
         return found.to_dict(tokenizer.pieces(range(tokenizer.size)))
 
     def positions(self) -> list[dict[str, Any]]:
         with self._lock:
-            return positions_of(self.run.model, self.run.task().reading(self.examples()[0]))
+            return positions_of(self.run.model, self.task().reading(self.examples()[0]))
 
     def cuts(self, text: str) -> dict[str, Any]:
         refuse_long(text)
@@ -117,7 +125,7 @@ class Inspected:
     def probe(self, template: str) -> dict[str, Any]:
         refuse_long(template)
         with self._lock:
-            return probe(self.run.task(), Template(template))
+            return probe(self.task(), Template(template))
 
     def facts(self) -> dict[str, Any]:
         """How it was trained: curves, samples, data, spec."""

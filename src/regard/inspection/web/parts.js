@@ -44,7 +44,7 @@ export function tokenLines(scene) {
   if (trace.source.length) lines.push(tokenLine("Read", trace.source, trace.source.map((_, i) => `s${i}`)));
   const wrote = predictionsOf(trace);
   if (wrote.length) {
-    const name = trace.source.length ? "Wrote" : "Text";
+    const name = !trace.source.length ? "Text" : scene.look.search ? "Wrote" : "Answer";
     lines.push(tokenLine(name, wrote, wrote.map((_, i) => `t${i}`), trace.log_probs, trace.top));
   }
   return h("div", { class: "lines" }, ...lines);

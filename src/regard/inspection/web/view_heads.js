@@ -20,7 +20,7 @@ export function headsView(scene) {
   const { trace } = scene.look;
   if (!trace.attentions.length) return [noAttention(scene)];
   const seen = chosenAttention(trace);
-  return [lines(scene, seen), thumbnails(scene, seen)];
+  return [h("div", { class: "beside-each-other" }, lines(scene, seen), thumbnails(scene, seen))];
 }
 
 /** @param {Scene} scene @param {Attention} seen */
@@ -47,7 +47,9 @@ function lines(scene, seen) {
       const own = weights.row(head, row);
       for (let column = 0; column < own.length; column++) {
         if (own[column] < 0.01) continue;
-        const [y1, y2] = [row * LINE + 14, column * LINE + 14];
+        // Heads that look at the same token run side by side.
+        const apart = (heads.indexOf(head) - (heads.length - 1) / 2) * Math.min(2.5, 12 / heads.length);
+        const [y1, y2] = [row * LINE + 14 + apart, column * LINE + 14 + apart];
         const bend = (width - 2 * left) / 2;
         found.push(s("path", {
           d: `M${left},${y1} C${left + bend},${y1} ${width - left - bend},${y2} ${width - left},${y2}`,

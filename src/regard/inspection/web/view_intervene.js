@@ -38,16 +38,16 @@ export function interveneView(scene) {
     button(briefName(name), () => toggle(deed, name), { class: `chip off-chip${has(deed, name) ? " on" : ""}`, "aria-pressed": has(deed, name) ? "true" : "false", title: name, disabled: !live })));
   const residuals = ending("residual");
   const positions = ending("positions");
-  const parts = [
-    !live && nothing(NEEDS_MODEL),
-    outcome(scene, asked),
+  // What is read first comes first.
+  for (const names of [residuals, positions]) names.sort((a, b) => Number(b.startsWith("encoder")) - Number(a.startsWith("encoder")));
+  const switchesPart = [
     trace.attentions.length > 0 && headSwitches(scene, asked, toggle, has),
     trace.attentions.length > 0 && drawing(scene, asked),
     residuals.length > 0 && section("Cut a residual connection", switches("cut", residuals)),
     positions.length > 0 && section("Do not tell positions", switches("lost", positions)),
     !trace.names.some((name) => /\.(weights|residual|positions)$/.test(name)) && nothing("This model has no attention, residual connections or positions to switch off."),
   ];
-  return parts;
+  return [!live && nothing(NEEDS_MODEL), h("div", { class: "beside-each-other wide-first" }, h("div", {}, ...switchesPart), outcome(scene, asked))];
 }
 
 /** "encoder.stack.layers.1.joins.0" is "encoder 2 · sublayer 1". @param {string} name */

@@ -7,7 +7,7 @@ import { live } from "./source.js";
 /** @typedef {import("./source.js").Search} Search */
 /** @typedef {import("./source.js").Expansion} Expansion */
 
-const ACROSS = 100;
+const ACROSS = 112;
 const DOWN = 26;
 
 /** How the answer was found: every hypothesis, its fate, and what else could have been said. @param {Scene} scene */
@@ -20,7 +20,7 @@ export function searchView(scene) {
       : nothing("There was nothing to answer: the text was only read."));
     return parts;
   }
-  parts.push(tree(scene, search), section("Hypotheses", candidateTable(scene)));
+  parts.push(tree(scene, search), section("Hypotheses", search.expansions.some((one) => one.status === "finished") ? hypotheses(search) : candidateTable(scene)));
   return parts;
 }
 
@@ -82,7 +82,7 @@ function tree(scene, search) {
       onkeydown: (/** @type {KeyboardEvent} */ event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), choose()),
     }, s("title", {}, `${piece}\nprobability ${percent(one.log_prob)}\nlog-probability so far ${fixed(one.cumulative)}\nnormalised ${fixed(one.score, 3)}\n${one.status}`),
     s("rect", { x: 10, y: 4, width: ACROSS - 16, height: 22, rx: 4 }),
-    s("text", { x: 16, y: 19 }, piece.slice(0, 8), s("tspan", { class: "aside" }, ` ${Math.round(Math.exp(one.log_prob) * 100)}${mark[/** @type {"kept"} */ (one.status)] ?? ""}`)));
+    s("text", { x: 16, y: 19 }, clipped(piece), s("tspan", { class: "aside" }, ` ${Math.round(Math.exp(one.log_prob) * 100)}${mark[/** @type {"kept"} */ (one.status)] ?? ""}`)));
   });
   const begin = s("g", {
     class: `node begin${chosen === 0 ? " on" : ""}`, tabindex: "0", role: "button", "aria-label": "The begin", onclick: () => address.set({ node: 0 }),
@@ -97,6 +97,22 @@ function tree(scene, search) {
     h("div", { class: "controls" }, toggle, saver({ name: "search", svg: () => picture, rows, json: () => search })),
     h("p", { class: "note" }, "Each box is a token and its probability in per cent; the thick path is the answer; ■ ended, × pruned. Choose a box to see what could have followed it."),
     h("div", { class: "scroll tree-room" }, picture), following(search, chosen));
+}
+
+/** As much of a piece as a box has room for. @param {string} piece */
+function clipped(piece) {
+  const letters = [...piece];
+  return letters.length > 9 ? `${letters.slice(0, 8).join("")}…` : piece;
+}
+
+/** Everything that came to an end, best first. @param {Search} search */
+function hypotheses(search) {
+  const ends = search.expansions.filter((one) => one.status === "finished").sort((a, b) => b.score - a.score);
+  return h("div", { class: "scroll" }, h("table", { class: "ranked" },
+    h("thead", {}, h("tr", {}, ...["finished", "log-probability", "normalised score"].map((name) => h("th", { scope: "col" }, name)))),
+    h("tbody", {}, ...ends.slice(0, 20).map((one) => h("tr", {},
+      h("th", { scope: "row", class: "said", dir: "auto" }, ...pathTo(search, one.node).map((token) => pieceOf(search.pieces[String(token)] ?? "?"))),
+      h("td", { class: "number" }, fixed(one.cumulative, 3)), h("td", { class: "number" }, fixed(one.score, 3)))))));
 }
 
 /** The most probable next tokens after a node, each with a button to force it. @param {Search} search @param {number} node */
