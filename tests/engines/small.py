@@ -30,7 +30,7 @@ from regard.training.weights import named_weights
 from tests.apps.toys import pairs
 
 LONGEST = 40
-LINES = [source for source, _ in pairs(30, seed=5)]
+LINES = [source for source, _ in pairs(24, seed=5)]
 
 
 def system(
@@ -98,8 +98,7 @@ def run_of(spec: SystemSpec, folder: Path, ending: bool = True) -> Run:
         weights[name].copy_(weights[f"{name.split('.layers.')[0]}.layers.0.mixers.0.positions.table.weight"])
     drawn = Run(folder, spec, model.eval(), lexicon, torch.device("cpu"), engine="torch")
     while (
-        ending
-        and sum(answer.candidates[0].finished for answer in drawn.answers(LINES[:12], GreedySpec())) < 6
+        ending and sum(answer.candidates[0].finished for answer in drawn.answers(LINES[:8], GreedySpec())) < 5
     ):
         weights["decoder.head.words.bias"][lexicon["target"].end] += 1.0
     made = RunFolder.create(folder, spec, 0, "none", lexicon.files())

@@ -1,6 +1,7 @@
 """Both engines find the same: random Transformers of every form, answered by CTranslate2 and by our steps."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,13 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="module")
 def rotary(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run_of(SYSTEMS["rotary"](), tmp_path_factory.mktemp("engines") / "run")
+
+
+@pytest.fixture
+def own(rotary: Run, tmp_path: Path) -> Run:
+    """A run that a test may change."""
+    shutil.copytree(rotary.path, tmp_path / "run", ignore=shutil.ignore_patterns("ctranslate2"))
+    return load(tmp_path / "run")
 
 
 def both(run: Run, search: SearchSpec) -> tuple[list[Answer], list[Answer]]:
@@ -124,36 +132,33 @@ def test_positions_in_the_input_and_in_attention_at_once_are_refused(tmp_path: P
     assert "not both" in run.answered_by()
 
 
-def test_new_weights_are_converted_anew_and_old_copies_removed(tmp_path: Path) -> None:
-    run = run_of(SYSTEMS["rotary"](), tmp_path / "run")
-    before = run(LINES)
-    folder = RunFolder.open(run.path)
+def test_new_weights_are_converted_anew_and_old_copies_removed(own: Run) -> None:
+    before = own(LINES)
+    folder = RunFolder.open(own.path)
     folder.save_weights({name: tensor * 1.1 for name, tensor in folder.read_weights().items()})
-    after = load(run.path)
-    assert after(LINES) == load(run.path, engine="torch")(LINES) != before
-    assert len([item for item in (run.path / "ctranslate2").iterdir() if item.is_dir()]) == 1
+    after = load(own.path)
+    assert after(LINES) == load(own.path, engine="torch")(LINES) != before
+    assert len([item for item in (own.path / "ctranslate2").iterdir() if item.is_dir()]) == 1
 
 
-def test_a_run_that_nobody_may_write_to_is_answered_all_the_same(tmp_path: Path) -> None:
-    run = run_of(SYSTEMS["rotary"](), tmp_path / "run")
-    (run.path / "ctranslate2").write_text("in the way")
-    assert "ctranslate2" in {answer.engine for answer in run.answers(LINES)}
+def test_a_run_that_nobody_may_write_to_is_answered_all_the_same(own: Run) -> None:
+    (own.path / "ctranslate2").write_text("in the way")
+    assert "ctranslate2" in {answer.engine for answer in own.answers(LINES)}
 
 
-def test_int8_is_chosen_when_asked_for_and_auto_is_measured_once(tmp_path: Path) -> None:
-    run = run_of(SYSTEMS["rotary"](), tmp_path / "run")
-    coarse = load(run.path, precision="int8")
+def test_int8_is_chosen_when_asked_for_and_auto_is_measured_once(own: Run) -> None:
+    coarse = load(own.path, precision="int8")
     assert coarse.answered_by().startswith("ctranslate2, int8")
-    assert sum(a == b for a, b in zip(coarse(LINES), run(LINES), strict=True)) > len(LINES) / 2
-    measured = load(run.path, precision="auto")
+    assert sum(a == b for a, b in zip(coarse(LINES), own(LINES), strict=True)) > len(LINES) / 2
+    measured = load(own.path, precision="auto")
     many = LINES * 2
     first = measured(many)
-    notes = json.loads((run.path / "ctranslate2" / "layouts.json").read_text())
+    notes = json.loads((own.path / "ctranslate2" / "layouts.json").read_text())
     ((key, ((precision, *_), _)),) = notes.items()
     assert key.endswith("auto")
-    again = load(run.path, precision="auto")
+    again = load(own.path, precision="auto")
     assert again.answered_by().startswith(f"ctranslate2, {precision}")
-    assert again(many) == first == load(run.path, precision=precision)(many)
+    assert again(many) == first == load(own.path, precision=precision)(many)
 
 
 def test_the_command_says_who_answers(regard: Command, rotary: Run) -> None:

@@ -389,7 +389,7 @@ def test_a_space_that_is_put_only_where_there_is_none_is_not_doubled(run: Run) -
         ({"activation_function": "quick_gelu"}, "activation_function is 'quick_gelu'; regard knows gelu_new"),
         ({"activation_function": ["gelu"]}, r"activation_function is \['gelu'\]"),
         ({"model_type": "gpt3"}, r"model_type is 'gpt3', but regard reads gpt2, .*\(did you mean 'gpt2'"),
-        ({"model_type": "llama"}, r"model_type is 'llama', but regard reads gpt2, .*distilbert$"),
+        ({"model_type": "llama"}, r"model_type is 'llama', but regard reads gpt2, .*marian$"),
         ({"n_head": 5}, "a width of 24 does not split into 5 heads"),
         ({"n_embd": "wide"}, "n_embd: expected a number, got 'wide'"),
         ({"n_layer": 0}, "repeat: got 0"),

@@ -409,8 +409,8 @@ def import_(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Folder of a GPT-2, BERT, RoBERTa, ALBERT, ELECTRA or DistilBERT as Hugging Face saves it, "
-            "or a file of word vectors (word2vec, GloVe).",
+            help="Folder of a GPT-2, BERT, RoBERTa, ALBERT, ELECTRA, DistilBERT, Marian, BART or T5 as "
+            "Hugging Face saves it, or a file of word vectors (word2vec, GloVe).",
             show_default=False,
         ),
     ],
@@ -436,13 +436,14 @@ def import_(
 @app.command()
 def export(
     folder: RunDir,
-    out: Annotated[Path, typer.Argument(help="Folder (hf, ct2) or file (all others).", show_default=False)],
+    out: Annotated[
+        Path, typer.Argument(help="Folder (hf, ct2, onnx) or file (all others).", show_default=False)
+    ],
     to: Annotated[
         str,
         typer.Option(
-            help="hf: for Hugging Face transformers; ct2: for CTranslate2; arpa: n-grams as a file; "
-            "word2vec, word2vec-binary or "
-            "glove: the table of words as a file."
+            help="hf: for Hugging Face transformers; ct2: for CTranslate2; onnx: for onnxruntime; "
+            "arpa: n-grams as a file; word2vec, word2vec-binary or glove: the table of words as a file."
         ),
     ],
     family: Annotated[

@@ -19,7 +19,7 @@ from regard.training.weights import named_weights
 
 FORMATS = {
     "ct2": "a folder for CTranslate2 (Transformers)",
-    "hf": "a folder for Hugging Face transformers (GPT-2, BERT and its kin)",
+    "hf": "a folder for Hugging Face transformers (GPT-2, BERT and its kin, Marian, BART, T5)",
     "arpa": "a file for n-gram toolkits (SRILM, KenLM)",
     **dict.fromkeys(vector_files.FORMATS, "a file of word vectors, also .gz (gensim, spaCy, fastText)"),
 }

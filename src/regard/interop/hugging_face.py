@@ -11,16 +11,24 @@ from torch import Tensor
 from regard.core.errors import UsageError, nearest
 from regard.data.lexicon import Lexicon
 from regard.data.tokenizers import Tokenizer
+from regard.interop.bart import Bart, Marian
 from regard.interop.encoders import ENCODERS
 from regard.interop.family import Family, Offered
 from regard.interop.gpt2 import Gpt2
 from regard.interop.hugging_face_files import CONFIG, WEIGHTS, read_config, read_tensors, to_json
 from regard.interop.renaming import to_ours, to_theirs
 from regard.interop.saying import refuse_differences
+from regard.interop.t5 import T5
 from regard.recipes.system import SystemSpec
 from regard.training.weights import named_weights
 
-FAMILIES: dict[str, Family] = {"gpt2": Gpt2(), **ENCODERS}
+FAMILIES: dict[str, Family] = {
+    "gpt2": Gpt2(),
+    **ENCODERS,
+    "t5": T5(),
+    "bart": Bart(),
+    "marian": Marian(),
+}
 """By ``model_type``, as config.json calls it."""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tokenizers as library
 from tokenizers import AddedToken, decoders, models, pre_tokenizers, processors
@@ -19,8 +19,21 @@ _END_OF_TEXT = "<|endoftext|>"
 _NO_LIMIT = 10**30
 
 
+class Frame(NamedTuple):
+    """Special tokens that are put around every text."""
+
+    front: tuple[int, ...]
+    back: tuple[int, ...]
+
+
 def read_tokenizer(folder: Path, config: Mapping[str, Any]) -> Vocabulary:
     """With the special tokens that its files name, or else the ids in ``config``."""
+    tokenizer, frame, where = read_framed(folder, config)
+    return Vocabulary(tokenizer, _opened(frame, tokenizer, where))
+
+
+def read_framed(folder: Path, config: Mapping[str, Any]) -> tuple[Tokenizer, Frame, Path]:
+    """Also what it puts around texts, and the file to blame."""
     said = said_of_tokens(folder)
     inner, where = _inner(folder, said)
     ids = inner.get_vocab(with_added_tokens=True)
@@ -39,7 +52,7 @@ def read_tokenizer(folder: Path, config: Mapping[str, Any]) -> Vocabulary:
         )
     found = _marks({role: ids[name] for role, name in names.items()}, folder, config, size, where)
     tokenizer = Tokenizer.taken_over(inner, found, size)
-    return Vocabulary(tokenizer, _opened(inner, found, said, where))
+    return tokenizer, _frame(inner, found, said), where
 
 
 def said_of_tokens(folder: Path) -> dict[str, Any]:
@@ -119,18 +132,24 @@ def _marks(
     return Marks(pad=pad, unknown=unknown, begin=begin, end=end)
 
 
-def _opened(inner: library.Tokenizer, marks: Marks, said: Mapping[str, Any], where: Path) -> bool:
-    """Whether texts get an end token in front; anything else around them is nothing we could do."""
+def _frame(inner: library.Tokenizer, marks: Marks, said: Mapping[str, Any]) -> Frame:
+    if "add_bos_token" in said or "add_eos_token" in said:  # then what the file itself adds does not count
+        front = (marks.begin,) if said.get("add_bos_token") else ()
+        return Frame(front, (marks.end,) if said.get("add_eos_token") else ())
     plain = list(inner.encode("a", add_special_tokens=False).ids)
     around = list(inner.encode("a", add_special_tokens=True).ids)
-    if "add_bos_token" in said or "add_eos_token" in said:  # then what the file itself adds does not count
-        front = [marks.begin] if said.get("add_bos_token") else []
-        around = [*front, *plain, *([marks.end] if said.get("add_eos_token") else [])]
-    if around == plain:
+    begin = next(at for at in range(len(around) + 1) if around[at : at + len(plain)] == plain)
+    return Frame(tuple(around[:begin]), tuple(around[begin + len(plain) :]))
+
+
+def _opened(frame: Frame, tokenizer: Tokenizer, where: Path) -> bool:
+    """Whether texts get an end token in front; anything else around them is nothing we could do."""
+    if frame == ((), ()):
         return False
-    if around == [marks.end, *plain]:
+    if frame == ((tokenizer.end,), ()):
         return True
-    shown = inner.decode(around, skip_special_tokens=False)
+    around = [*frame.front, *tokenizer.encode("a"), *frame.back]
+    shown = tokenizer.to_library().decode(around, skip_special_tokens=False)
     raise UsageError(
         f"{where}: puts special tokens around every text ({shown!r} for 'a'); regard knows only an end token "
         "in front"
@@ -138,18 +157,22 @@ def _opened(inner: library.Tokenizer, marks: Marks, said: Mapping[str, Any], whe
 
 
 def write_tokenizer(tokenizer: Tokenizer, opened: bool, longest: int | None) -> dict[str, bytes]:
+    """As language models have it: every text begins where another ended."""
+    return write_framed(tokenizer, Frame((tokenizer.end,) if opened else (), ()), tokenizer.end, longest)
+
+
+def write_framed(tokenizer: Tokenizer, frame: Frame, begin: int, longest: int | None) -> dict[str, bytes]:
     """``tokenizer.json`` and what AutoTokenizer must be told beside it."""
     inner = tokenizer.to_library()
     names = {number: token for token, number in inner.get_vocab(with_added_tokens=True).items()}
     end = names.get(tokenizer.end)
     if end is None:
         raise UsageError(f"the token that ends a text ({tokenizer.end}) has no name in this vocabulary")
-    if opened:
-        _open_with(inner, end, tokenizer.end)
+    _put_around(inner, frame, names)
     others = {"unk_token": tokenizer.unknown, "pad_token": tokenizer.pad}
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "bos_token": end,
+        "bos_token": names.get(begin, end),
         "eos_token": end,
         **{
             role: names[number]
@@ -165,11 +188,15 @@ def write_tokenizer(tokenizer: Tokenizer, opened: bool, longest: int | None) -> 
     return {TOKENIZER: inner.to_str(pretty=True).encode(), TOKENIZER_CONFIG: to_json(config)}
 
 
-def _open_with(inner: library.Tokenizer, end: str, number: int) -> None:
-    if list(inner.encode("", add_special_tokens=True).ids) == [number]:
+def _put_around(inner: library.Tokenizer, frame: Frame, names: Mapping[int, str]) -> None:
+    if list(inner.encode("", add_special_tokens=True).ids) == [*frame.front, *frame.back]:
         return
+    front, back = ([names[number] for number in side] for side in frame)
+    single = " ".join([*front, "$A", *back])
     template = processors.TemplateProcessing(
-        single=f"{end} $A", pair=f"{end} $A {end} $B", special_tokens=[(end, number)]
+        single=single,
+        pair=f"{single} {single.replace('$A', '$B')}",
+        special_tokens=[(names[number], number) for number in {*frame.front, *frame.back}],
     )
     steps: Iterable[Any] = (template,) if inner.post_processor is None else (inner.post_processor, template)
     inner.post_processor = processors.Sequence(list(steps))

@@ -1,15 +1,22 @@
 """Weights under two names: one table for both directions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from regard.core.errors import DataError
+from regard.core.errors import DataError, UsageError
 
 _SHOWN = 6
+
+
+class Change(NamedTuple):
+    """Where a weight of theirs and ours differ in more than the name."""
+
+    to_ours: Callable[[Tensor], Tensor]
+    to_theirs: Callable[[Tensor], Tensor]
 
 
 class Renamed(NamedTuple):
@@ -18,6 +25,7 @@ class Renamed(NamedTuple):
     """Several: ours is all of them, one below the other, each as tall."""
     transposed: bool = False
     """Theirs is (in, out), ours (out, in)."""
+    change: Change | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,28 +51,38 @@ def to_ours(
         problems.append(f"with no place in this model: {_some(left)}")
     assert set(shapes) == {row.ours for row in table}, "the table names all of our weights"
     there = [row for row in table if all(name in stored for name in row.names)]
-    differing = []
-    for row in there:
-        wanted = _turned(row, shapes[row.ours])
-        share = [wanted.shape[0] // len(row.names), *wanted.shape[1:]]
-        differing += [
-            f"{name} is {list(stored[name].shape)}, but config.json asks for {share}"
-            for name in row.names
-            if list(stored[name].shape) != share
-        ]
+    differing = [
+        f"{name} is {list(stored[name].shape)}, but config.json asks for {list(share.shape)}"
+        for row in there
+        for name, share in _theirs(row, shapes[row.ours]).items()
+        if stored[name].shape != share.shape
+    ]
     if differing:
         problems.append(f"of another shape: {_some(differing)}")
     if problems:
         raise DataError("; ".join(["its weights do not fit", *problems]), file=where)
-    return {row.ours: _turned(row, _joined([stored[name] for name in row.names])) for row in there}
+    return {row.ours: _ours(row, [stored[name] for name in row.names]) for row in there}
 
 
 def to_theirs(table: Sequence[Renamed], weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     found = dict[str, Tensor]()
     for row in table:
-        parts = _turned(row, weights[row.ours]).chunk(len(row.names))
-        found |= {name: part.contiguous() for name, part in zip(row.names, parts, strict=True)}
+        for name, tensor in _theirs(row, weights[row.ours]).items():
+            if name in found and not torch.equal(found[name], tensor):
+                raise UsageError(f"{row.ours} is not as in other layers, but {name} is one for all of them")
+            found[name] = tensor
     return found
+
+
+def _ours(row: Renamed, parts: Sequence[Tensor]) -> Tensor:
+    whole = _turned(row, _joined(parts))
+    return whole if row.change is None else row.change.to_ours(whole).contiguous()
+
+
+def _theirs(row: Renamed, ours: Tensor) -> dict[str, Tensor]:
+    whole = ours if row.change is None else row.change.to_theirs(ours)
+    parts = _turned(row, whole).chunk(len(row.names))
+    return {name: part.contiguous() for name, part in zip(row.names, parts, strict=True)}
 
 
 def _joined(parts: Sequence[Tensor]) -> Tensor:

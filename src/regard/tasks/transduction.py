@@ -50,11 +50,15 @@ class Transducer(Protocol):
 class TransductionSpec(TaskSpec):
     budget: int = Field(default=3000, ge=1)
     """Padded source tokens that are read together."""
+    opening: int | None = Field(default=None, ge=0)
+    """A token that is put in front of every source, where a model from elsewhere has learned to expect it."""
 
     def build(self, means: Means) -> "Transduction":
         source, target = (means.lexicon[side] for side in ("source", "target"))
         model = cast(Transducer, means.model)
-        return Transduction(model, source, target, means.search, means.device, self.budget, means.engine)
+        return Transduction(
+            model, source, target, means.search, means.device, self.budget, means.engine, self.opening
+        )
 
 
 @dataclass
@@ -66,6 +70,7 @@ class Transduction(Task):
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     budget: int = 3000
     engine: Engine | None = None
+    opening: int | None = None
 
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
@@ -186,17 +191,18 @@ class Transduction(Task):
 
     def _encode_sources(self, texts: Sequence[str], first_line: int, truncate: bool) -> list[list[int]]:
         """Token ids with the end token; an empty list for an empty line."""
-        longest, encoded = self.model.longest_source, list[list[int]]()
+        front = [] if self.opening is None else [self.opening]
+        around, longest, encoded = len(front) + 1, self.model.longest_source, list[list[int]]()
         for line, ids in enumerate(self.source_tokenizer.encode_many(list(texts)), start=first_line):
-            if longest is not None and len(ids) + 1 > longest:
+            if longest is not None and len(ids) + around > longest:
                 if not truncate:
                     raise DataError(
-                        f"{len(ids) + 1} tokens, but this model has {longest} positions "
+                        f"{len(ids) + around} tokens, but this model has {longest} positions "
                         "(--truncate answers its beginning)",
                         line=line,
                     )
-                ids = ids[: longest - 1]
-            encoded.append([*ids, self.source_tokenizer.end] if ids else [])
+                ids = ids[: longest - around]
+            encoded.append([*front, *ids, self.source_tokenizer.end] if ids else [])
         return encoded
 
     def _batches(self, encoded: Sequence[Sequence[int]]) -> Iterator[list[int]]:
