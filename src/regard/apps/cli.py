@@ -183,7 +183,21 @@ def run(
     words: Annotated[
         bool, typer.Option("--words", help="--embed: a vector for every word, where it stands.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="--embed: write all vectors to this .npy file.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write answers here, safe against a kill; --embed: all vectors, as .npy."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="With --out: go on behind what an earlier call answered.")
+    ] = False,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="po, xliff, srt, markdown or html: answer its texts, keep the rest; lines: just lines. "
+            "By the file's name if not given.",
+        ),
+    ] = None,
     others: With = None,
     weights: Weights = None,
     settings: Settings = None,
@@ -193,8 +207,10 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Answer every line of a file, in order."""
+    from regard.apps.bulk import Destination, write_document, write_lines
     from regard.data.lines import read_lines
-    from regard.tasks.task import WINDOW, Wishes
+    from regard.data.translatable.document import format_of
+    from regard.tasks.task import WINDOW, Asked, Wishes
 
     loaded = asked_run(folder, others, weights, device, engine, precision)
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
@@ -211,6 +227,19 @@ def run(
     search = chosen_search(loaded, beam, greedy, sample, best, [*kept, *(settings or [])], drawing, tokens)
     wishes = Wishes(prefix, tuple(forbid or ()), tuple(require or ()), tuple(stop or ()))
     interactive = str(file) == "-" and sys.stdin.isatty()
+    if resume and out is None:
+        raise UsageError("--resume goes on with a file: name it with --out")
+    kind = None if columns or embed else format_of(file, form)
+    if kind is not None:
+        if as_json or search_tree or resume:
+            raise UsageError(
+                f"{file} is {kind}: its texts are replaced, so not with --json, --tree or --resume"
+            )
+        say_engine(loaded.answered_by(search, wishes))
+        write_document(
+            kind, file, out, lambda texts: loaded.stream(texts, search, wishes, truncate, detail=False)
+        )
+        return
     if columns:
         from regard.apps.columns import blocks_of, with_tags
 
@@ -221,7 +250,7 @@ def run(
         lines: Iterable[str] = (block.text for block in blocks_of(loaded, file) if block.text)
     else:
         lines = asked() if interactive else (line.text for line in read_lines(file))
-    asked_of_vectors = {"--pooling": pooling, "--normalise": normalise, "--layer": layer, "--out": out}
+    asked_of_vectors = {"--pooling": pooling, "--normalise": normalise, "--layer": layer}
     if embed:
         from regard.apps.embedding import print_vectors, summing_up
 
@@ -243,6 +272,16 @@ def run(
             print(flush=True)
         return
     say_engine(loaded.answered_by(search, wishes, search_tree))
+    if out is not None:
+        write_lines(
+            loaded,
+            search,
+            Asked((), wishes, truncate=truncate, keep=search_tree, detail=as_json),
+            lines,
+            lambda answer: said_answer(loaded, answer, as_json, search_tree),
+            Destination(file, out, resume, as_json),
+        )
+        return
     answers = loaded.stream(
         shown_progress(lines, hidden=interactive or not sys.stderr.isatty() or sys.stdout.isatty()),
         search,
@@ -253,7 +292,7 @@ def run(
         detail=as_json,
     )
     for answer in answers:
-        print_answer(loaded, answer, as_json, search_tree)
+        print(said_answer(loaded, answer, as_json, search_tree), flush=True)
 
 
 @app.command(name="eval")
@@ -632,21 +671,21 @@ def chosen_search(
     return spec.override(settings).search
 
 
-def print_answer(loaded: "Run", answer: "Answer", as_json: bool, tree: bool) -> None:
+def said_answer(loaded: "Run", answer: "Answer", as_json: bool, tree: bool) -> str:
     from regard.inspection.alignment import alignment
     from regard.search.kept import draw
 
     if not as_json:
         texts = [candidate.text for candidate in answer.candidates] or [""]
-        print("\n".join(loaded.task().shown(answer.source, text) for text in texts), flush=True)
+        parts = [loaded.task().shown(answer.source, text) for text in texts]
         if tree and answer.search is not None:
-            print(draw(answer.search, lambda token: loaded.task().pieces([token])[0]))
-        return
+            parts.append(draw(answer.search, lambda token: loaded.task().pieces([token])[0]))
+        return "\n".join(parts)
     printed = answer.to_dict()
     if answer.candidates:
         found = alignment(loaded.trace(answer.source, answer.text))
         printed["alignment"] = None if found is None else found.round(4).tolist()
-    print_json(printed)
+    return json.dumps(printed, ensure_ascii=False)
 
 
 def shown_progress(lines: Iterable[str], hidden: bool) -> Iterator[str]:

@@ -11,15 +11,13 @@ import openai
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
-from regard.apps.serving.assembly import Wanted
-from regard.apps.serving.shelf import Offer
 from regard.apps.session import Run, load
 from regard.inspection.trace import Trace
 from regard.search.greedy import GreedySpec
 from regard.search.sampling import SamplingSpec
 from regard.search.search import SearchSpec
 from tests.apps.conftest import Command
-from tests.apps.serving.conftest import WEB, Served, serving
+from tests.apps.serving.conftest import WEB, Served
 from tests.apps.toys import pairs
 
 WORDS = [source for source, _ in pairs(40, seed=5)]
@@ -233,30 +231,15 @@ def test_openai_errors_are_its_own(
     assert caught.value.body["type"] in ("invalid_request_error", "not_found_error")  # type: ignore[index, call-overload]
 
 
-class Embeds(Run):
-    """A run that gives vectors."""
-
-    def embed(self, texts: list[str]) -> np.ndarray:
-        return np.array([[len(text), 0.1, -2.0] for text in texts], dtype=np.float32)
-
-
-def test_embeddings_in_both_forms(run_folder: Path, client: openai.OpenAI) -> None:
-    def embedding(folder: Path) -> Run:
-        run = load(folder)
-        return Embeds(run.path, run.spec, run.model, run.lexicon, run.device)
-
-    with serving(Wanted([Offer("vectors", run_folder)]), load=embedding) as served:
-        there = openai.OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0)
-        packed = there.embeddings.create(model="vectors", input=["abc", "de"])
-        plain = there.embeddings.create(model="vectors", input="abc", encoding_format="float")
-        with pytest.raises(openai.BadRequestError, match="dimensions"):
-            there.embeddings.create(model="vectors", input="abc", dimensions=2)
-    assert [one.embedding for one in packed.data] == [
-        [3.0, np.float32(0.1), -2.0],
-        [2.0, np.float32(0.1), -2.0],
-    ]
-    assert plain.data[0].embedding == pytest.approx([3.0, 0.1, -2.0])
-    assert packed.usage.prompt_tokens == 5
+def test_embeddings_in_both_forms(client: openai.OpenAI, wrote: Run, reverse: Run) -> None:
+    packed = client.embeddings.create(model="writer", input=["abc", "de ghij"])
+    plain = client.embeddings.create(model="reverse", input="abc", encoding_format="float")
+    found = np.array([one.embedding for one in packed.data])
+    assert np.allclose(found, wrote.embed(["abc", "de ghij"]), atol=1e-5)
+    assert np.allclose(plain.data[0].embedding, reverse.embed("abc"), atol=1e-5)
+    assert packed.usage.prompt_tokens == 10
+    with pytest.raises(openai.BadRequestError, match="dimensions"):
+        client.embeddings.create(model="writer", input="abc", dimensions=2)
 
 
 # Own
@@ -331,7 +314,7 @@ def test_operation(server: Served) -> None:
 
 
 def test_sixty_four_clients_get_their_own_answers(server: Served, reverse: Run) -> None:
-    words = [source for source, _ in pairs(256, seed=9)]
+    words = [source for source, _ in pairs(128, seed=9)]
     offline = dict(zip(words, reverse(words), strict=True))
     swapped, done = list[str](), list[int]()
 
@@ -351,10 +334,10 @@ def test_sixty_four_clients_get_their_own_answers(server: Served, reverse: Run) 
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(done) == 256
+    assert len(done) == 128
     assert not swapped
     page = WEB.get(f"{server.url}/metrics").text
     count = next(
         line for line in page.splitlines() if line.startswith('regard_batch_texts_count{model="reverse"}')
     )
-    assert float(count.split()[-1]) < 256
+    assert float(count.split()[-1]) < 128

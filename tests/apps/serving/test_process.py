@@ -137,6 +137,7 @@ def metrics(place: str) -> str:
         connection.close()
 
 
+@pytest.mark.slow
 def test_kill_and_restart(run_folder: Path) -> None:
     with process(run_folder) as (running, place):
         crowd = Crowd(place, 4)

@@ -22,6 +22,7 @@ from regard.apps.serving.refusals import Refusal, refusal_of
 from regard.apps.serving.shelf import Desk
 from regard.apps.serving.strict import Body, StrictRoute
 from regard.apps.serving.works import Answering, Embedding, Scoring
+from regard.core.errors import UsageError
 from regard.search.listening import cut_at
 from regard.search.search import SearchSpec
 from regard.tasks.answers import END, Answer, Candidate, Scored
@@ -123,8 +124,10 @@ def _model(asking: Asking, name: str) -> dict[str, Any]:
 
 
 def _embedding(desk: Desk) -> Work:
-    if not hasattr(desk.run, "embed"):
-        raise Refusal(400, f"{desk.name} gives no embeddings", field="model")
+    try:
+        desk.run.embedder()
+    except UsageError:
+        raise Refusal(400, f"{desk.name} gives no embeddings", field="model") from None
     return Embedding(desk.run)
 
 

@@ -7,7 +7,7 @@ import html
 from collections.abc import Sequence
 from html.parser import HTMLParser
 
-from regard.data.translatable.document import Span, Spans, trimmed
+from regard.data.translatable.document import Flows, Span, trimmed
 
 _SILENT = frozenset(
     {"script", "style", "code", "pre", "kbd", "samp", "var", "textarea", "svg", "math", "template"}
@@ -19,16 +19,15 @@ _VOID = frozenset(
 
 class HtmlDocument:
     def __init__(self, whole: str) -> None:
-        finder = _Finder(whole)
-        self._spans = Spans(whole, tuple(finder.found()))
+        self._flows = Flows(whole, _Finder(whole).found())
 
     @property
     def texts(self) -> list[str]:
         """As a person reads them: references such as ``&amp;`` are characters."""
-        return [html.unescape(" ".join(text.split())) for text in self._spans.texts]
+        return [html.unescape(text) for text in self._flows.texts]
 
     def replaced(self, texts: Sequence[str]) -> str:
-        return self._spans.replaced([html.escape(text, quote=False) for text in texts])
+        return self._flows.replaced([html.escape(text, quote=False) for text in texts])
 
 
 class _Finder(HTMLParser):
