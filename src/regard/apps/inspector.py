@@ -20,7 +20,7 @@ from regard.inspection.probe import Template, probe
 from regard.inspection.report import learning_charts
 from regard.inspection.words_in_space import contexts
 from regard.recipes.system import SystemSpec
-from regard.tasks.task import Task
+from regard.tasks.task import Task, Written
 from regard.training.run_folder import RunFolder
 
 LONGEST_TEXT = 20_000
@@ -106,7 +106,17 @@ class Inspected:
 
     def positions(self) -> list[dict[str, Any]]:
         with self._lock:
-            return positions_of(self.run.model, self.task().reading(self.examples()[0]))
+            return positions_of(self.run.model, self._any_reading())
+
+    def _any_reading(self) -> Written:
+        """Of some text that this run can read."""
+        *others, last = *self.examples(), "a b", "a\tb"
+        for text in others:
+            try:
+                return self.task().reading(text)
+            except RegardError:
+                continue
+        return self.task().reading(last)
 
     def cuts(self, text: str) -> dict[str, Any]:
         refuse_long(text)
@@ -150,11 +160,7 @@ class Inspected:
     def examples(self) -> list[str]:
         """Texts to begin with: such as were answered while it learned."""
         texts = list(dict.fromkeys(str(sample.get("source", "")) for sample in read_samples(self.path)))
-        if texts:
-            return [text for text in texts if len(text) <= _LONGEST_EXAMPLE][:6] or [
-                texts[0][:_LONGEST_EXAMPLE]
-            ]
-        return ["The ___ of the world"] if self.run.spec.task.kind() == "filling" else ["a b c"]
+        return [text for text in texts if len(text) <= _LONGEST_EXAMPLE][:6]
 
 
 def self_contained(inspected: Sequence[Inspected], questions: Sequence[Question], title: str) -> str:

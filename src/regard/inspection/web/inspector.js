@@ -1,5 +1,5 @@
 import { address } from "./hash.js";
-import { brief, button, failure, field, h, select } from "./elements.js";
+import { brief, button, failure, field, h, nothing, select } from "./elements.js";
 import { themeButton } from "./colours.js";
 import { tokenLines } from "./parts.js";
 import { askLook, keptTexts, live, page } from "./source.js";
@@ -132,7 +132,7 @@ async function draw() {
   const notes = scenes.flatMap((scene) => (scene instanceof Error ? [] : scene.look.notes));
   const drawn = await Promise.all(scenes.map(async (scene, i) => {
     const heading = scenes.length > 1 && h("h2", {}, page.runs[i].name);
-    if (scene instanceof Error) return h("section", { class: "pane" }, heading, failure(scene.message));
+    if (scene instanceof Error) return h("section", { class: "pane" }, heading, address.values.has("text") || page.runs[i].error ? failure(scene.message) : nothing("Write a text above to look into the model."));
     const parts = await view(scene);
     return h("section", { class: "pane", "aria-label": scene.about.name }, heading, !APART.includes(viewAsked()) && tokenLines(scene), h("div", { class: "view" }, ...parts.filter(Boolean)));
   }));

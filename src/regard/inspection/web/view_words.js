@@ -78,10 +78,10 @@ async function neighboursPart(scene) {
     sentenceForm(sentences),
     h("div", { class: "sentences" }, ...lines),
     h("div", { class: "controls" }, select("Context as of", layers.map((name) => [name, name]), layer, (value) => address.set({ place: value })), saver({ name: `likeness to ${word.piece}`, rows, json: () => ({ word, likeness: Object.fromEntries(names.map((name) => [name, Array.from(like(name) ?? [])])) }) })),
+    sameWord(space, tokens, chosen),
     h("div", { class: "two" },
       section(`Nearest to “${shown(word.piece)}” in context (${layer})`, near(layer)),
       section("Nearest by its fixed vector", ...fixedPart)),
-    sameWord(space, tokens, chosen),
     scatter(space, tokens, chosen, layer),
   ];
 }
