@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from regard.core.errors import RunError, UsageError
 from regard.data.byte_pairs import merge_steps
-from regard.data.tokenizers import Tokenizer, TokenizerSpec
+from regard.data.tokenizers import Marks, Tokenizer, TokenizerSpec
 from regard.data.units import LEARNED_MARKS, SPECIALS
 
 UNITS = ("bpe", "byte_bpe", "wordpiece", "word", "character")
@@ -325,3 +325,24 @@ def test_only_vocabularies_of_words_grow() -> None:
     tokenizer = Tokenizer.train(TokenizerSpec(unit="bpe", size=50), ["to be or not to be"])
     with pytest.raises(UsageError, match="unit='bpe'"):
         tokenizer.grown(["more"], 100)
+
+
+def test_tokens_of_a_task_stand_behind_the_last_and_mean_no_text() -> None:
+    learned = Tokenizer.train(TokenizerSpec(unit="word", size=50), ["a b <new>"])
+    more = learned.with_tokens(("<one>", "<two>"))
+    assert [more.number_of(name) for name in ("<one>", "<two>")] == [learned.size, learned.size + 1]
+    assert more.size == learned.size + 2
+    assert more.with_tokens(("<two>", "<one>")) is more
+    assert more.encode("a <one>") == learned.encode("a <one>")  # typed in a text it is text
+    again = Tokenizer.from_json(more.to_json())
+    assert (again.size, again.number_of("<two>")) == (more.size, learned.size + 1)
+    with pytest.raises(RunError, match="has no token '<two>'"):
+        learned.number_of("<two>")
+
+
+def test_spare_rows_of_an_imported_vocabulary_are_left_alone() -> None:
+    inner = Tokenizer.train(TokenizerSpec(unit="word", size=50), ["a b"]).to_library()
+    imported = Tokenizer.taken_over(inner, Marks(0, 1, 2, 3), size=inner.get_vocab_size() + 5)
+    more = imported.with_tokens(("<one>",))
+    assert more.number_of("<one>") == imported.size
+    assert more.size == imported.size + 1

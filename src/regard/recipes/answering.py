@@ -48,7 +48,7 @@ def span_answerer(start: ModelSpec | None = None) -> SystemSpec:
         ),
         model=model,
         objective=objective_for(start),
-        training=learning(fresh=start is None, watch="f1", minutes=10.0),
+        training=learning(start is None, "f1", 10.0, model.encoder.embedding.width, every=300),
         task=QuotingSpec(),
         search=RankingSpec(),
         evaluation=EvaluationSpec(metric="f1", examples=500),

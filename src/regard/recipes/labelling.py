@@ -141,7 +141,9 @@ def recurrent_reader(
     )
 
 
-def learning(fresh: bool, watch: str, minutes: float = 5.0, width: int = 768) -> TrainingSpec:
+def learning(
+    fresh: bool, watch: str, minutes: float = 5.0, width: int = 768, every: int = 100
+) -> TrainingSpec:
     """What has read before is only nudged, a few times over all examples (Devlin et al. 2019 appendix A.3:
     5e-5 at a width of 768), a narrower one a little more."""
     if not fresh:
@@ -157,5 +159,5 @@ def learning(fresh: bool, watch: str, minutes: float = 5.0, width: int = 768) ->
         optimiser=Adam(betas=(0.9, 0.999)),
         schedule=Linear(peak=2e-3, warmup=100),
         clip=1.0,
-        validation=ValidationSpec(every=100, watch=watch, patience=None),
+        validation=ValidationSpec(every=every, watch=watch, patience=None),
     )

@@ -45,13 +45,15 @@ def bilstm_tagger() -> SystemSpec:
         ),
     )
     system = tagging(reader, TagsSpec(dropout=0.0, chain=ChainSpec()), fresh=True)
-    return system.override(["data.letters=true", "data.scheme=bioes"])
+    # Letters tell what is a capital one, so words need not; what occurs once teaches what is unknown.
+    words = ["data.tokenizer.lowercase=true", "data.tokenizer.min_count=2"]
+    return system.override(["data.letters=true", "data.scheme=bioes", *words])
 
 
 def deep_tagger() -> SystemSpec:
     """Three layers; each direction reads both directions of the layer below (eq. 8 to 10)."""
     reader = recurrent_reader(width=100, layers=3, hidden=100, dropout=0.2, embedding_dropout=0.2)
-    return tagging(reader, TagsSpec(dropout=0.0), fresh=True)
+    return tagging(reader, TagsSpec(dropout=0.0), fresh=True).override(["data.tokenizer.min_count=2"])
 
 
 def tagging(encoder: EncoderSpec, head: TagsSpec, fresh: bool) -> SystemSpec:
@@ -64,7 +66,7 @@ def tagging(encoder: EncoderSpec, head: TagsSpec, fresh: bool) -> SystemSpec:
         ),
         model=LabellerSpec(encoder=encoder, head=head),
         objective=JudgementSpec(),
-        training=learning(fresh, watch="f1", minutes=20.0, width=encoder.embedding.width),
+        training=learning(fresh, "f1", minutes=20.0, width=encoder.embedding.width, every=300),
         task=TaggingSpec(),
         search=RankingSpec(),
         evaluation=EvaluationSpec(metric="f1", examples=4000),
