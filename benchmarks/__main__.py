@@ -21,6 +21,7 @@ def main() -> None:
         ("text_training_speed", []),
         ("masked_training_speed", []),
         ("generation_speed", []),
+        ("encoding_speed", []),
         ("scaling", []),
         ("corpus_size", []),
     ]
