@@ -30,7 +30,7 @@ LABEL_RECIPES = [name for name in DIFFERENT if recipe(name).task.kind() == "clas
 STEPPING_RECIPES = [name for name in DIFFERENT if recipe(name).training.kind() == "gradient"]
 NOTHING_TO_LOOK_AT = {
     *("seq2seq", "ngram", "char_lm", "rnn_lm", "awd_lstm"),
-    *("word2vec", "cbow"),
+    *("word2vec", "cbow", "context2vec"),
     *("elmo", "ulmfit_lm", "ulmfit"),
     *("classifier", "pair_classifier", "similarity", "tagger", "bilstm_tagger", "deep_tagger"),
     *("multiple_choice", "cove"),

@@ -165,6 +165,15 @@ KINDS = {
         texts,
         lambda: ["a___c", "abc ___", "___bc defdef", "ghij de___def ab[MASK] ghij", "abc defdef gh___j"],
     ),
+    "text with gaps": Kind(
+        0.02,
+        (
+            "data.tokenizer={unit: blank, size: 100, hides: true}",
+            "model.encoder.stack.blocks.0.repeat=1",
+        ),
+        texts,
+        lambda: ["abc ___", "___ defdef", "ghij ___ abc [MASK] ghij", "unheard of ___ ghij", "abc ___ abc"],
+    ),
     "words": Kind(
         0.1,
         ("data.tokenizer={unit: word, size: 100}", "data.sample=0", "data.radius=2", "data.group=4"),
@@ -210,6 +219,8 @@ def kind_of(spec: SystemSpec) -> Kind:
     kind = spec.data.kind() or ""
     if kind == "labelled" and spec.data.to_dict()["texts"] == 2:
         kind = "rated pairs" if spec.data.to_dict()["wanted"] == "number" else "labelled pairs"
+    if kind == "text" and spec.task.kind() == "filling":
+        kind = "text with gaps"
     kind = {"two_sided": "two-sided text", "detecting": "doubtful passages"}.get(spec.task.kind() or "", kind)
     return KINDS[kind]
 

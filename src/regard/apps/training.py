@@ -12,7 +12,7 @@ from regard.apps.devices import choose_device
 from regard.apps.reporting import write_report
 from regard.apps.samples import COUNT, Samples
 from regard.apps.session import Run, read_lexicon
-from regard.apps.vectors import Coverage, asked_vectors, start_tables, with_room
+from regard.apps.vectors import Coverage, asked_vectors, introduce, start_tables, with_room
 from regard.core.errors import UsageError
 from regard.data.data import DataReport, PreparedData
 from regard.data.lexicon import Lexicon
@@ -113,6 +113,7 @@ def train(
     if start_from is not None and start is not None:
         transfer = load_weights(model, Path(start_from), (start.model.reads_as, spec.model.reads_as))
     listener.on_model(sum(p.numel() for p in model.parameters()), transfer)
+    introduce(model, prepared)
     for coverage in start_tables(model, spec, prepared):
         listener.on_vectors(coverage)
     run = Run(folder_path, spec, model, prepared.lexicon, chosen)

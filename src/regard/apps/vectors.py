@@ -50,6 +50,19 @@ class CountsTokens(Protocol):
         """How often each token occurs in the training data."""
 
 
+@runtime_checkable
+class MeetsWords(Protocol):
+    def meet(self, counts: Int[np.ndarray, "vocabulary"]) -> None:
+        """Learn how often each token occurs."""
+
+
+def introduce(model: nn.Module, prepared: PreparedData) -> None:
+    """Tell a model that has to know it before it learns how often words occur."""
+    if isinstance(model, MeetsWords):
+        assert isinstance(prepared, CountsTokens), "its data can be counted"
+        model.meet(prepared.token_counts("text"))
+
+
 def asked_vectors(given: Sequence[str], spec: SystemSpec) -> list[str]:
     """``--vectors FILE`` is of the first field, ``--vectors target=FILE`` of the one it names."""
     found: dict[str, str] = {}

@@ -117,7 +117,7 @@ class PreparedPassages:
 
     def examples(self, most: int) -> list[tuple[str, str]]:
         """Sentences of which one word is hidden, and the word."""
-        return blanked(self._text.examples(most), self.lexicon["text"])
+        return self._text.examples(most)
 
     def token_counts(self, field: str) -> np.ndarray:
         return self._text.token_counts(field)
@@ -257,14 +257,4 @@ def begins_word(tokenizer: Tokenizer) -> np.ndarray:
     for piece, number in pieces.items():
         spaced = piece.startswith((SPACE, "Ġ", " "))
         found[number] = not piece.startswith(CONTINUED) if continued else spaced
-    return found
-
-
-def blanked(examples: Sequence[tuple[str, str]], tokenizer: Tokenizer) -> list[tuple[str, str]]:
-    """The last word of each first half, hidden; what follows stays in sight."""
-    found = []
-    for before, after in examples:
-        words = before.split()
-        if len(words) > 1:
-            found.append((" ".join([*words[:-1], "___", after]), words[-1]))
     return found

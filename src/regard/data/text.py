@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -235,7 +235,8 @@ class PreparedText:
         return np.bincount(self.stream, minlength=self.lexicon[field].size)
 
     def examples(self, most: int) -> list[tuple[str, str]]:
-        """Beginnings of validation documents, and how they go on."""
+        """Beginnings of validation documents, and how they go on; or texts of which one word is hidden, and
+        the word, for a model that guesses what is."""
         found: list[tuple[str, str]] = []
         for passage in self._held:
             words = passage.text.split(" ")[:40]
@@ -244,7 +245,7 @@ class PreparedText:
             if len(words) >= 4:
                 half = len(words) // 2
                 found.append((" ".join(words[:half]), " ".join(words[half:])))
-        return found
+        return found if self.lexicon["text"].marks.hidden is None else blanked(found)
 
 
 def encode_text(documents: Documents, tokenizer: Tokenizer, shelf: Shelf) -> Stream:
@@ -291,3 +292,13 @@ def _divide(whole: Documents, share: float) -> tuple[Documents, Documents]:
     characters = sum(map(len, whole.texts))
     kept = characters - round(share * characters)
     return Share(whole, kept, rest=False), Share(whole, kept, rest=True)
+
+
+def blanked(examples: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The last word of each first half, hidden; what follows stays in sight."""
+    found = []
+    for before, after in examples:
+        words = before.split()
+        if len(words) > 1:
+            found.append((" ".join([*words[:-1], "___", after]), words[-1]))
+    return found

@@ -25,6 +25,7 @@ class ModelSpec(Spec):
         "detector": "regard.models.detector:DetectorSpec",
         "two_way": "regard.models.two_way:TwoWayModelSpec",
         "reader": "regard.models.reader:ReaderSpec",
+        "between": "regard.models.between:BetweenSpec",
     }
 
     marks: ClassVar[tuple[int, int, int, int] | None] = None

@@ -1,6 +1,7 @@
 """An encoder and nothing on top of it: what others start from, and what vectors of texts are read off."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -33,6 +34,8 @@ class Gist(nn.Module):
 
 
 class ReaderSpec(ModelSpec):
+    tables: ClassVar[Mapping[str, str]] = {"text": "encoder.embedding.tokens"}
+
     encoder: EncoderSpec
     gist: GistSpec | None = None
     """A layer over the first state, for who wants it (--pooling gist); null: none."""

@@ -24,6 +24,7 @@ _AT_ONCE = 1024
 
 class TwoWayModelSpec(ModelSpec):
     begins: ClassVar[bool] = False
+    tables: ClassVar[Mapping[str, str]] = {"text": "encoder.embedding.tokens"}
 
     encoder: EncoderSpec
     head: VocabularySpec = VocabularySpec(bias=True)

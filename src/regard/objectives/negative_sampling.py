@@ -88,14 +88,36 @@ class Cbow(Objective):
         near = batch.near.to(around.dtype)
         number = near.sum(-1, keepdim=True)
         x = (near / number.clamp(min=1)) @ around
-        # A word without any around it foresees nothing.
-        there = (number > 0).to(x.dtype)
-        itself = (x * tables.seen(batch.words)).sum(-1)
-        others = (batch.words[:, :, None] != batch.noise[:, None, :]).to(x.dtype)
-        noise = others * there * (self.negatives / batch.noise.shape[1])
-        loss = _cost(x, tables.seen(batch.noise), noise.new_zeros(*noise.shape[:2], 0), noise)
-        loss = loss - (nn.functional.logsigmoid(itself) * there[..., 0]).sum()
+        others = batch.words[:, :, None] != batch.noise[:, None, :]
+        loss = told_apart(
+            # A word without any around it foresees nothing.
+            x,
+            tables.seen(batch.words),
+            tables.seen(batch.noise),
+            others,
+            self.negatives,
+            number[..., 0] > 0,
+        )
         return Outcome(loss, int((number > 0).sum()), {})
+
+
+def told_apart(
+    x: Float[Tensor, "groups group width"],
+    wanted: Float[Tensor, "groups group width"],
+    noise: Float[Tensor, "groups noise width"],
+    others: Bool[Tensor, "groups group noise"],
+    negatives: int,
+    there: Bool[Tensor, "groups group"] | None = None,
+) -> Float[Tensor, ""]:
+    """−Σ (log σ(wanted·x) + negatives · mean of log σ(−noise·x)), of one wanted word for each x.
+
+    ``others``: where noise is not the wanted word itself; ``there``: where something is wanted at all.
+    """
+    weights = others.to(x.dtype) * (negatives / noise.shape[1])
+    own = nn.functional.logsigmoid((x * wanted).sum(-1))
+    if there is not None:
+        weights, own = weights * there[..., None], own * there
+    return _cost(x, noise, weights[..., :0], weights) - own.sum()
 
 
 def _cost(

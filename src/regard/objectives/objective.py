@@ -50,6 +50,7 @@ class ObjectiveSpec(Spec):
         "hidden_tokens": "regard.objectives.hidden_tokens:HiddenTokensSpec",
         "skip_gram": "regard.objectives.negative_sampling:SkipGramSpec",
         "cbow": "regard.objectives.negative_sampling:CbowSpec",
+        "between_words": "regard.objectives.between:BetweenWordsSpec",
     }
 
     def build(self) -> Objective:

@@ -109,6 +109,11 @@ RECIPES: dict[str, Entry] = {
         "a vector for every word: those around a word foresee it together",
         "Mikolov et al. 2013a",
     ),
+    "context2vec": Entry(
+        "regard.recipes.context2vec:context2vec",
+        "a vector for what stands around a word: two opposite LSTMs that stop before it",
+        "Melamud et al. 2016",
+    ),
     "bert": Entry(
         "regard.recipes.bert:bert",
         "a reader that guesses hidden words from both sides and whether passages belong together",
