@@ -528,6 +528,9 @@ def serve(
         int | None, typer.Option(help="Runs in memory at a time; all by default.", min=1)
     ] = None,
     preload: Annotated[bool, typer.Option("--preload", help="Load all runs before answering.")] = False,
+    inspect: Annotated[
+        bool, typer.Option("--look", help="The inspector of the first two runs under /look.")
+    ] = False,
     drain: Annotated[float, typer.Option(help="Seconds to finish what was accepted.", min=0)] = 60.0,
     device: Device = None,
 ) -> None:
@@ -536,7 +539,7 @@ def serve(
 
     from regard.apps.serving.assembly import Wanted, application
     from regard.apps.serving.limits import Limits
-    from regard.apps.serving.offers import offers_of
+    from regard.apps.serving.offers import mounted_inspector, offers_of
     from regard.apps.serving.process import serve as serve_forever
     from regard.apps.session import load
 
@@ -544,7 +547,8 @@ def serve(
         queue=queue, deadline=deadline, texts=texts, body=body, per_minute=per_minute, drain=drain
     )
     wanted = Wanted(offers_of(folders, languages or []), limits, keys, detect, preload, loaded)
-    serve_forever(application(wanted, partial(load, device=device)), host, port, drain)
+    page = mounted_inspector(device, [host]) if inspect else None
+    serve_forever(application(wanted, partial(load, device=device), page), host, port, drain)
 
 
 @app.command()

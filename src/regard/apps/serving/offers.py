@@ -1,9 +1,13 @@
 """What the command line says about the runs to be served."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from regard.apps.serving.shelf import Offer
+from starlette.types import ASGIApp
+
+from regard.apps.inspector import Inspected
+from regard.apps.inspector_server import inspector_app
+from regard.apps.serving.shelf import Offer, Shelf
 from regard.core.errors import UsageError, nearest
 
 
@@ -14,6 +18,17 @@ def offers_of(folders: Sequence[str], languages: Sequence[str]) -> list[Offer]:
         raise UsageError("two runs have one name: give them others, as in one=DIR two=DIR")
     spoken = dict(_spoken(given, list(places)) for given in languages)
     return [Offer(name, folder, spoken.get(name)) for name, folder in places.items()]
+
+
+def mounted_inspector(device: str | None, hosts: Sequence[str]) -> Callable[[Shelf], ASGIApp]:
+    """The inspector over the first two runs, each loaded once more when it is looked into: what is looked at
+    does not wait for what is served, nor the other way round."""
+
+    def page(shelf: Shelf) -> ASGIApp:
+        first = [offer.folder for offer in shelf.offers.values()][:2]
+        return inspector_app([Inspected(folder, device) for folder in first], hosts)
+
+    return page
 
 
 def _named(given: str) -> tuple[str, Path]:
