@@ -195,3 +195,48 @@ def test_a_field_without_a_table_is_refused(tmp_path: Path) -> None:
     vectors(tmp_path / "v.txt")
     with pytest.raises(UsageError, match="has tables of nothing"):
         train(toy("ngram"), texts(8), tmp_path / "run", vectors=[str(tmp_path / "v.txt")])
+
+
+def test_commands_from_vectors_to_neighbours_and_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a person types them: train from a file, ask, judge, write, read."""
+    from regard.apps.cli import app
+
+    def regard_says(*arguments: object) -> tuple[str, str]:
+        app([str(argument) for argument in arguments], standalone_mode=False)
+        said = capsys.readouterr()
+        return said.out, said.err
+
+    text, run, again = tmp_path / "text.txt", tmp_path / "run", tmp_path / "again"
+    text.write_text("\n".join(texts(60)))
+    vectors(tmp_path / "v.txt", width=100)
+    small = ("--set", "data.tokenizer.min_count=1", "--set", "data.sample=0", "--set", "data.window=40")
+    _, told = regard_says(
+        "train",
+        "word2vec",
+        "--data",
+        text,
+        "--out",
+        run,
+        "--steps",
+        2,
+        "--vectors",
+        tmp_path / "v.txt",
+        *small,
+    )
+    assert "2 of 3 text words (66.7%)" in told
+    (tmp_path / "ask.txt").write_text("abc\nabc - ghij + defdef\n")
+    out, _ = regard_says("run", run, tmp_path / "ask.txt", "--best", 2)
+    first, *_ = out.splitlines()
+    assert first.split("\t")[0] in ("ghij", "defdef")
+    assert -1 <= float(first.split("\t")[1]) <= 1
+    (tmp_path / "pairs.tsv").write_text("abc\tghij\t1\nabc\tdefdef\t2\nghij\tdefdef\t3\nabc\tx\t4\n")
+    out, _ = regard_says("eval", run, "--data", tmp_path / "pairs.tsv")
+    assert "on 3 examples" in out
+    assert "coverage 0.7500" in out
+    regard_says("export", run, tmp_path / "out.bin.gz", "--to", "word2vec-binary")
+    out, _ = regard_says("import", tmp_path / "out.bin.gz", again)
+    assert "vocabulary 7" in out
+    out, _ = regard_says("run", again, tmp_path / "ask.txt", "--json")
+    assert '"text"' in out

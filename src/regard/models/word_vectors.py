@@ -41,10 +41,6 @@ class WordVectors(nn.Module):
         if self.contexts is not None:
             nn.init.zeros_(self.contexts.weight)
 
-    @property
-    def table(self) -> Float[Tensor, "vocabulary width"]:
-        return self.words.weight.detach()
-
     def own(self, words: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows width"]:
         """The words' own vectors."""
         return nn.functional.embedding(words, self.words.weight, sparse=self.sparse)
