@@ -1,11 +1,15 @@
 """A whole Transformer against ``transformers`` with the same weights: every logit, in padded batches."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
-from torch import Tensor
+import transformers as hf
+from torch import Tensor, nn
 
 from regard.core.sequences import Tokens
 from regard.models.sequence_to_sequence import SequenceToSequence
+from regard.recipes.catalogue import recipe
 from tests.models.hugging_face import END, PADDING, Theirs, bart, build_like, marian
 from tests.models.torch_nn import randomise
 
@@ -82,3 +86,46 @@ def test_greedy_decoding_writes_what_theirs_writes(models: tuple[Theirs, Sequenc
         log_probs, state = ours.step(tokens, state)
         tokens = log_probs.masked_fill(~allowed, -torch.inf).argmax(-1)
         assert tokens.tolist() == written[:, t + 1].tolist()
+
+
+WIDE = [
+    "model.encoder.embedding.width=768",
+    "model.encoder.stack.blocks.0.repeat=12",
+    "model.encoder.stack.blocks.0.mixers.0.heads=12",
+    "model.encoder.stack.blocks.0.mixers.1.hidden=3072",
+]
+"""What the guide says the base sizes are."""
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words", "theirs", "more"),
+    [
+        ("bert_base", [], 30522, lambda: hf.BertForPreTraining(hf.BertConfig()), 0),
+        # Theirs has two positions that no token ever stands at, and one kind of segment.
+        ("roberta", WIDE, 50265, lambda: hf.RobertaForMaskedLM(hf.RobertaConfig(
+            vocab_size=50265, max_position_embeddings=514, type_vocab_size=1)), 3 * 768),
+        ("albert", [*WIDE, "model.relation.hidden=768"], 30000, lambda: hf.AlbertForPreTraining(
+            hf.AlbertConfig(hidden_size=768, intermediate_size=3072, num_attention_heads=12)), 0),
+    ],
+    ids=["bert", "roberta", "albert"],
+)  # fmt: skip
+def test_original_sizes_have_as_many_weights_as_theirs(
+    name: str, settings: list[str], words: int, theirs: Callable[[], nn.Module], more: int
+) -> None:
+    with torch.device("meta"):
+        ours = recipe(name).override(settings).model.build({"text": words})
+        other = theirs()
+    assert weights_in(other) - weights_in(ours) == more
+
+
+def test_a_small_electra_has_as_many_weights_as_theirs() -> None:
+    """Clark et al. 2020 table 6: 12 layers, 256 wide, table 128; a generator a quarter as wide."""
+    settings = [f"model.{part}.stack.blocks.0.repeat=12" for part in ("encoder", "generator.encoder")]
+    with torch.device("meta"):
+        ours = recipe("electra").override(settings).model.build({"text": 30522})
+        other = hf.ElectraForPreTraining(hf.ElectraConfig(type_vocab_size=1))
+    assert weights_in(other) - weights_in(ours.encoder) - weights_in(ours.head) == 128
+
+
+def weights_in(model: nn.Module) -> int:
+    return sum(weight.numel() for weight in model.parameters())

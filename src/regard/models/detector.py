@@ -58,6 +58,11 @@ class Detector(nn.Module):
         memory: Memory = self.encoder(tokens)
         return memory
 
+    def layers(self, tokens: Tokens) -> list[Float[Tensor, "batch time _"]]:
+        """The embedded tokens, and the states after every layer."""
+        layers: list[Tensor] = self.encoder.layers(tokens)
+        return layers
+
     @torch.no_grad()
     def deceive(
         self,

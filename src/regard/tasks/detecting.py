@@ -15,6 +15,7 @@ from torch import Tensor
 from regard.core.errors import DataError, UsageError
 from regard.core.randomness import drawing_from
 from regard.core.sequences import Memory, Places, Tokens
+from regard.data.layouts import Reading, marked
 from regard.data.passages import PassageBatch, PassageMaker, PassagesSpec
 from regard.data.randomness import keyed
 from regard.data.relations import Span
@@ -85,11 +86,11 @@ class Detecting(Task):
     def _answer(self, text: str, row: list[int], scores: Float[Tensor, "time"]) -> Answer:
         probabilities = scores.sigmoid().tolist()
         surely = torch.maximum(F.logsigmoid(scores), F.logsigmoid(-scores)).sum().item()
-        marked = marking(text, self.tokenizer.offsets(text), [p >= self.threshold for p in probabilities])
+        shown = marking(text, self.tokenizer.offsets(text), [p >= self.threshold for p in probabilities])
         pieces = self.tokenizer.pieces(row)
         log_probs = F.logsigmoid(scores).tolist()
         facts = {"replaced": [round(p, 6) for p in probabilities]}
-        found = Candidate(marked, pieces, log_probs, surely, surely, finished=True, facts={**facts})
+        found = Candidate(shown, pieces, log_probs, surely, surely, finished=True, facts={**facts})
         return Answer(text, pieces, [found])
 
     @torch.inference_mode()
@@ -147,6 +148,9 @@ class Detecting(Task):
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.tokenizer.pieces(ids)
+
+    def readings(self, texts: Sequence[str], first_line: int = 1, truncate: bool = False) -> list[Reading]:
+        return marked(self.tokenizer, texts, self.model.longest if truncate else None)
 
     def _row(self, text: str, line: int, truncate: bool) -> list[int]:
         ids, longest = self.tokenizer.encode(text), self.model.longest
