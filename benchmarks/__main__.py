@@ -25,6 +25,9 @@ def main() -> None:
         ("scaling", []),
         ("corpus_size", []),
     ]
+    lines = Path(MULTI30K) / "test_2016_flickr.en"
+    if given and lines.exists():
+        benchmarks.append(("decoding_speed", [*given, "--lines", str(lines)]))
     text = WORDS / "wikitext2" / "train.txt"
     if text.exists():
         questions = [str(path) for path in sorted((WORDS / "word_eval").glob("*.t*"))]

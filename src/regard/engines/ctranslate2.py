@@ -19,8 +19,8 @@ _ALMOST_NO_PENALTY = 1e-9
 """Of length; at none at all it would stop by a rule of its own."""
 _BULK = 48
 """Lines from which on it pays to find out how this machine is used best."""
-BUDGET = {True: 1024, False: 2048}
-"""Padded tokens that are given together, by whether a beam multiplies them."""
+BUDGET, LEAST = 2048, 256
+"""Padded tokens that are given together: at most, and where there is little to do for many workers."""
 
 
 class Found(NamedTuple):
@@ -100,7 +100,7 @@ class CTranslate2:
         """Batches of like length, the longest first; it takes as many at once as it has workers."""
         found: list[list[Found] | None] = [None] * len(given)
         waiting: list[tuple[list[int], Any]] = []
-        for rows in reversed(list(self._batches(given, longest, beam=options["beam_size"] > 1))):
+        for rows in reversed(list(self._batches(given, longest))):
             texts = [self.model.names(given[row]) for row in rows]
             limit = max(longest[row] for row in rows)
             waiting.append((rows, self.model.ask(engine, texts, limit, options)))
@@ -109,14 +109,15 @@ class CTranslate2:
                 found[row] = [Found(*one) for one in self.model.answer(future.result())]
         return found
 
-    def _batches(
-        self, given: Sequence[Sequence[int]], longest: Sequence[int], beam: bool
-    ) -> Iterator[list[int]]:
+    def _batches(self, given: Sequence[Sequence[int]], longest: Sequence[int]) -> Iterator[list[int]]:
         most = self.model.positions
         rows = [row for row, ids in enumerate(given) if len(ids) <= most and longest[row] <= most]
         if rows:
             lengths = np.array([[len(given[row])] for row in rows], dtype=np.int64)
-            for batch in evaluation_batches(lengths, max(BUDGET[beam], int(lengths.max()))):
+            # Two batches for every worker, so that none waits long for another at the end.
+            share = int(lengths.sum()) // (2 * self.layouts.chosen(bulk=True).workers)
+            budget = min(BUDGET, max(LEAST, share))
+            for batch in evaluation_batches(lengths, max(budget, int(lengths.max()))):
                 yield [rows[index] for index in batch]
 
     def _hypotheses(
@@ -263,6 +264,6 @@ class Translators(Served):
 
     def judge(self, engine: Any, texts: list[list[str]], written: list[list[str]]) -> list[list[float]]:
         scored = engine.score_batch(
-            texts, written, max_batch_size=BUDGET[False], batch_type="tokens", max_input_length=0
+            texts, written, max_batch_size=BUDGET, batch_type="tokens", max_input_length=0
         )
         return [list(one.log_probs) for one in scored]

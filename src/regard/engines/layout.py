@@ -43,23 +43,24 @@ class Layouts:
     def __init__(self, precision: Precision, notes: Path | None, cores: int | None = None) -> None:
         cores = torch.get_num_threads() if cores is None else cores
         precisions = ("float32", "int8") if precision == "auto" else (precision,)
-        ways = {(cores, 1), (1, cores)}
-        self.options = [Layout(one, *way) for one in precisions for way in sorted(ways, reverse=True)]
+        # Many batches are served best by workers of one thread each; one line may gain by more threads.
+        self.bulk = [Layout(one, cores, 1) for one in precisions]
+        self.alone = [*self.bulk, *(Layout(one, 1, cores) for one in precisions if cores > 1)]
         self.notes, self.key = notes, f"{processor()}, {cores} threads, {precision}"
         self._best = self._read()
 
     def known(self) -> bool:
         """Nothing is left to find out."""
-        return len(self.options) == 1 or self._best is not None
+        return len(self.alone) == 1 or self._best is not None
 
     def chosen(self, bulk: bool) -> Layout:
         if self._best is not None:
             return self._best[0 if bulk else 1]
-        return self.options[0]
+        return self.bulk[0]
 
     def measure(self, bulk: Callable[[Layout], None], alone: Callable[[Layout], None]) -> None:
         """Try every layout in turns, and keep the fastest for each use."""
-        best = [_fastest(self.options, use) for use in (bulk, alone)]
+        best = [_fastest(self.bulk, bulk), _fastest(self.alone, alone)]
         self._best = (best[0], best[1])
         if self.notes is not None:
             noted = _read_notes(self.notes) | {self.key: [list(one) for one in best]}
@@ -74,11 +75,13 @@ class Layouts:
             bulk, alone = (Layout(*one) for one in noted)  # type: ignore[union-attr]
         except (TypeError, ValueError):
             return None
-        return (bulk, alone) if {bulk, alone} <= set(self.options) else None
+        return (bulk, alone) if bulk in self.bulk and alone in self.alone else None
 
 
 def _fastest(options: Iterable[Layout], use: Callable[[Layout], None]) -> Layout:
     seconds: dict[Layout, list[float]] = {layout: [] for layout in options}
+    if len(seconds) == 1:
+        return next(iter(seconds))
     for _ in range(_ROUNDS):
         for layout, taken in seconds.items():
             begin = time.perf_counter()
