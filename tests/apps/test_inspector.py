@@ -2,6 +2,10 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -232,3 +236,26 @@ def test_a_text_beyond_what_can_be_shown_is_refused(
     monkeypatch.setattr("regard.inspection.look.MOST_TOKENS", 3)
     with pytest.raises(UsageError, match="the inspector shows up to 3"):
         inspected.look(question_of("abcd"))
+
+
+def test_the_command_serves_on_this_machine_until_it_is_interrupted(run_folder: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "regard.apps",
+        "look",
+        str(run_folder),
+        "--text",
+        "ab cd",
+        "--no-browser",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/#text=ab%20cd", address)
+        with urllib.request.urlopen(address.split("#")[0]) as page:
+            assert b'id="app"' in page.read()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert "Traceback" not in said
+    assert process.returncode == 0

@@ -36,8 +36,9 @@ def _chromium() -> str:
     pytest.skip("no chromium on PATH: install it to test the inspector's page")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """Closed with its module: while it is open, nothing else in this process can have an event loop."""
     path = _chromium()
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as driver:

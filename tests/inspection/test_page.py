@@ -3,15 +3,15 @@
 import re
 import shutil
 import subprocess
+from html import escape
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from regard.inspection import page, report
-from regard.inspection.document import asset, bundle, json_in_html
+from regard.inspection.document import asset, bundle, document, json_in_html
 from regard.inspection.packing import unpack
-from regard.inspection.page import look_page
 from regard.inspection.trace import Trace
 
 from . import small
@@ -30,13 +30,19 @@ HOSTILE = [
 ]
 
 
+def page_of(traces: list[Trace], title: str) -> str:
+    """Examples as a report has them, and nothing else."""
+    body = f"<h1>{escape(title)}</h1><main>{page.examples(traces)}</main>"
+    return document(title, body, page.STYLES, page.SCRIPTS, {"examples": page.examples_data(traces)})
+
+
 def test_a_page_needs_nothing_from_outside() -> None:
-    assert_self_contained(look_page([small.trace_of(small.transformer())], "runs/x"))
+    assert_self_contained(page_of([small.trace_of(small.transformer())], "runs/x"))
 
 
 def test_the_page_carries_what_was_seen() -> None:
     traces = [small.trace_of(small.transformer()), small.trace_of(small.looking_first())]
-    found = read(look_page(traces, "runs/x"))
+    found = read(page_of(traces, "runs/x"))
     assert [element.text for element in found.all("h1")] == ["runs/x"]
     assert [element.text for element in found.all("button", class_="token")] == [
         piece for trace in traces for piece in (*trace.source, *trace.predictions)
@@ -60,7 +66,7 @@ def test_the_page_carries_what_was_seen() -> None:
 
 
 def test_nothing_a_model_says_becomes_markup() -> None:
-    html = look_page([small.made_up(HOSTILE, HOSTILE)], "<i>&")
+    html = page_of([small.made_up(HOSTILE, HOSTILE)], "<i>&")
     assert_self_contained(html)
     found = read(html)
     tokens = [element.text for element in found.all("button", class_="token")]
@@ -72,7 +78,7 @@ def test_nothing_a_model_says_becomes_markup() -> None:
 
 
 def test_each_line_runs_in_its_own_direction() -> None:
-    found = read(look_page([small.made_up(["▁3", "▁במאי"], ["1979", "-"])], "x"))
+    found = read(page_of([small.made_up(["▁3", "▁במאי"], ["1979", "-"])], "x"))
     assert [line.attributes["dir"] for line in found.all("ol")] == ["rtl", "ltr"]
 
 
@@ -81,11 +87,11 @@ def test_twelve_layers_of_twelve_heads_over_64_tokens_stay_small() -> None:
     trace = small.made_up(words, words[:-1], layers=4, heads=12)  # 4 layers of 3 kinds: 144 heads of 64 × 64
     assert sum(seen.heads for seen in trace.attentions) == 144
     assert {seen.weights.shape[1:] for seen in trace.attentions} == {(64, 64)}
-    assert len(look_page([trace], "x").encode()) < 1_000_000
+    assert len(page_of([trace], "x").encode()) < 1_000_000
 
 
 def test_a_model_that_looks_at_nothing_has_a_page_too() -> None:
-    found = read(look_page([small.trace_of(small.bottleneck())], "x"))
+    found = read(page_of([small.trace_of(small.bottleneck())], "x"))
     assert found.data["examples"][0]["views"] == {}
     assert len(found.all("button", class_="token")) == 9
 

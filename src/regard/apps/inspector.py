@@ -37,7 +37,7 @@ class Inspected:
     def __init__(self, path: Path, device: str | None = None) -> None:
         self.path, self.device = path, device
         self._run: Run | None = None
-        self._lock = Lock()
+        self._lock, self._loading = Lock(), Lock()
 
     @property
     def name(self) -> str:
@@ -45,9 +45,10 @@ class Inspected:
 
     @property
     def run(self) -> Run:
-        if self._run is None:
-            self._run = load(self.path, self.device)
-        return self._run
+        with self._loading:
+            if self._run is None:
+                self._run = load(self.path, self.device)
+            return self._run
 
     def task(self) -> Task:
         """As the run has it; where answers are read off at once, several of them."""

@@ -8,6 +8,7 @@ import json
 import math
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import uvicorn
@@ -187,4 +188,5 @@ def serve(inspected: Sequence[Inspected], host: str, port: int, ready: Callable[
     shown = f"[{host}]" if ":" in host else host
     ready(f"http://{shown}:{listening.getsockname()[1]}/")
     config = uvicorn.Config(inspector_app(inspected, [host]), log_level="warning", access_log=False)
-    uvicorn.Server(config).run(sockets=[listening])
+    with suppress(KeyboardInterrupt):  # how it is ended
+        uvicorn.Server(config).run(sockets=[listening])

@@ -1,4 +1,4 @@
-"""The page behind ``regard look``: for each example its tokens, its alignment, and every head of every layer.
+"""Examples in a report: for each its tokens, its alignment, and every head of every layer.
 
 Text is written here, so that it can be read, searched and printed without scripts; pictures are drawn by the
 scripts in ``assets`` from the weights that the page carries.
@@ -11,7 +11,6 @@ from typing import Any
 
 from regard.inspection import glyphs
 from regard.inspection.alignment import Matrix, alignment, rollout
-from regard.inspection.document import document
 from regard.inspection.packing import pack
 from regard.inspection.trace import Trace
 
@@ -19,19 +18,6 @@ STYLES = ("page.css",)
 SPACE = "▁"
 """Stands for a space in pieces of words; shown paler than they are."""
 SCRIPTS = ("dom.js", "weights.js", "palette.js", "heatmap.js", "tokens.js", "heads.js", "look.js")
-
-
-def look_page(traces: Sequence[Trace], title: str) -> str:
-    """One HTML file that needs no network."""
-    count = f"{len(traces)} example{'' if len(traces) == 1 else 's'}"
-    body = f"""<header class="masthead">
-<h1>{escape(title)}</h1>
-<p>{count}: what the model looked at</p>
-</header>
-<main>
-{examples(traces)}
-</main>"""
-    return document(title, body, STYLES, SCRIPTS, {"examples": examples_data(traces)})
 
 
 def examples(traces: Sequence[Trace], opened: bool = True) -> str:

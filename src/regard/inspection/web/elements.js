@@ -108,6 +108,11 @@ export function failure(text) {
   return h("p", { class: "failure", role: "alert" }, text);
 }
 
+/** Room for something wide, which the keyboard can move along too. @param {string} name @param {Child} child */
+export function scrolling(name, child) {
+  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": name }, child);
+}
+
 /** @param {string} heading @param {...Child} children */
 export function section(heading, ...children) {
   return h("section", { class: "part" }, h("h3", {}, heading), ...children);

@@ -1,4 +1,4 @@
-import { fixed, h, pieceOf, s, shown, within } from "./elements.js";
+import { fixed, h, pieceOf, s, scrolling, shown, within } from "./elements.js";
 import { colourAt, paintPixels, strength } from "./colours.js";
 import { light, onLight } from "./lit.js";
 import { saver } from "./saving.js";
@@ -131,9 +131,9 @@ export class Grid {
     made.addEventListener("toggle", () => {
       if (made.childElementCount > 1) return;
       const [head, ...body] = this.table();
-      made.append(h("div", { class: "scroll" }, h("table", {},
+      made.append(scrolling("Table", h("table", {},
         h("caption", {}, this.spec.title),
-        h("thead", {}, h("tr", {}, ...head.map((name) => h("th", { scope: "col" }, shown(String(name)))))),
+        h("thead", {}, h("tr", {}, h("td", {}), ...head.slice(1).map((name) => h("th", { scope: "col" }, shown(String(name)))))),
         h("tbody", {}, ...body.map(([name, ...values]) => h("tr", {}, h("th", { scope: "row" }, shown(String(name))),
           ...values.map((value) => h("td", {}, fixed(Number(value), 3)))))))));
     });

@@ -32,7 +32,7 @@ const ASKING = ["text", "target", "begin", "do"];
 
 const notices = h("div", { class: "notices", "aria-live": "polite" });
 const tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Views" });
-const panes = h("main", { class: "panes", id: "panel", role: "tabpanel", tabindex: "-1" });
+const panes = h("div", { class: "panes", id: "panel", role: "tabpanel", tabindex: "-1" });
 const asking = h("div", {});
 let round = 0;
 
@@ -151,7 +151,7 @@ function begin() {
   app.append(
     h("a", { class: "skip", href: "#panel", onclick: (/** @type {Event} */ event) => { event.preventDefault(); panes.focus(); } }, "Skip to the view"),
     h("header", { class: "masthead" }, h("h1", {}, h("span", { class: "brand" }, "regard"), " ", names), h("p", {}, size), themeButton()),
-    asking, notices, tabs, panes);
+    h("main", {}, asking, notices, tabs, panes));
   drawForm();
   drawTabs();
   address.listeners.push((changed) => {

@@ -14,6 +14,8 @@ const DEEDS = {
   diagonal: "Diagonal", focus: "Focus (low entropy)", entropy: "Spread (high entropy)",
 };
 const LINE = 24;
+/** Of each head; more would be a fog, and slow. */
+const MOST_LINES = 12;
 
 /** Who looks at whom, by lines; and every head there is, by what it does. @param {Scene} scene */
 export function headsView(scene) {
@@ -45,8 +47,9 @@ function lines(scene, seen) {
     const found = [];
     for (const head of heads) {
       const own = weights.row(head, row);
-      for (let column = 0; column < own.length; column++) {
-        if (own[column] < 0.01) continue;
+      const strongest = Array.from(own.keys()).sort((a, b) => own[b] - own[a]).slice(0, MOST_LINES);
+      for (const column of strongest) {
+        if (own[column] < 0.01) break;
         // Heads that look at the same token run side by side.
         const apart = (heads.indexOf(head) - (heads.length - 1) / 2) * Math.min(2.5, 12 / heads.length);
         const [y1, y2] = [row * LINE + 14 + apart, column * LINE + 14 + apart];

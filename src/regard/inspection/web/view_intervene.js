@@ -1,5 +1,5 @@
 import { address } from "./hash.js";
-import { button, failure, fixed, h, nothing, percent, pieceOf, section, shown, signed } from "./elements.js";
+import { button, failure, fixed, h, nothing, percent, pieceOf, scrolling, section, shown, signed } from "./elements.js";
 import { keysOf } from "./lit.js";
 import { Numbers } from "./packed.js";
 import { attentionName, attentionSelect, chosenAttention, chosenRow } from "./parts.js";
@@ -80,7 +80,7 @@ function outcome(scene, asked) {
     h("p", { class: "note" }, answer === before.answer ? "The answer is the same. " : "The answer has changed. ",
       Number.isNaN(change) ? "" : `Log-probability of the original answer: ${fixed(total(before.log_probs))} → ${fixed(total(before.now))} (${signed(change)}).`),
     h("div", { class: "controls" }, button("Undo all", () => askFor([]), { class: "quiet" }), saver({ name: "intervention", rows: csv, json: () => ({ interventions: asked, before, now: answer }) })),
-    h("details", { open: true }, h("summary", {}, "Token by token"), h("div", { class: "scroll" }, h("table", { class: "ranked" },
+    h("details", { open: true }, h("summary", {}, "Token by token"), scrolling("Table", h("table", { class: "ranked" },
       h("thead", {}, h("tr", {}, ...["token of the original", "before", "now", "change of log"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, ...rows)))));
 }
 
@@ -136,7 +136,7 @@ function headSwitches(scene, asked, toggle, has) {
       said.replaceChildren(failure(/** @type {Error} */ (error).message));
     }
   }, { class: "quiet" });
-  return section("Switch off attention", h("div", { class: "controls" }, measure, said), h("div", { class: "scroll" }, h("table", { class: "switches" },
+  return section("Switch off attention", h("div", { class: "controls" }, measure, said), scrolling("Table", h("table", { class: "switches" },
     h("thead", {}, h("tr", {}, ...["attention", "heads off", "whole layer"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, ...body))));
 }
 

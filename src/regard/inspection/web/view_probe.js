@@ -1,5 +1,5 @@
 import { address } from "./hash.js";
-import { failure, field, fixed, h, nothing, percent, section, signed } from "./elements.js";
+import { failure, field, fixed, h, nothing, percent, scrolling, section, signed } from "./elements.js";
 import { saver } from "./saving.js";
 import { askProbe, live, NEEDS_MODEL } from "./source.js";
 
@@ -42,11 +42,11 @@ function results(found) {
     })));
   const csvRows = () => [[...found.slots.map((_, i) => `slot ${i + 1}`), "text", "log_prob", "difference"], ...found.rows.map((row) => [...row.choice, row.text, row.log_prob, row.difference])];
   const table = h("table", { class: "ranked probe" }, h("caption", {}, `Log-probabilities, and the difference to “${contrast[0]}”`),
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, ""), ...contrast.map((name) => h("th", { scope: "col" }, name)), ...contrast.slice(1).map((name) => h("th", { scope: "col" }, `${name} − ${contrast[0]}`)))),
+    h("thead", {}, h("tr", {}, h("td", {}), ...contrast.map((name) => h("th", { scope: "col" }, name)), ...contrast.slice(1).map((name) => h("th", { scope: "col" }, `${name} − ${contrast[0]}`)))),
     h("tbody", {}, ...body));
-  const parts = [h("div", { class: "scroll" }, table), saver({ name: "probe", rows: csvRows, json: () => found })];
+  const parts = [scrolling("Table", table), saver({ name: "probe", rows: csvRows, json: () => found })];
   if (found.answers.length) {
-    parts.push(section("What the model itself would say", h("div", { class: "scroll" }, h("table", { class: "ranked" }, h("tbody", {}, ...found.answers.map((answer, i) =>
+    parts.push(section("What the model itself would say", scrolling("Table", h("table", { class: "ranked" }, h("tbody", {}, ...found.answers.map((answer, i) =>
       h("tr", {}, h("th", { scope: "row", dir: "auto" }, found.rows[i].text.split("\t")[0]), h("td", { dir: "auto" }, answer.candidates.slice(0, 5).map(([text, value]) => `${text} ${percent(value)}`).join(" · ")))))))));
   }
   return parts;

@@ -1,5 +1,5 @@
 import { address } from "./hash.js";
-import { button, fixed, h, nothing, percent, pieceOf, s, section, shown } from "./elements.js";
+import { button, fixed, h, nothing, percent, pieceOf, s, scrolling, section, shown } from "./elements.js";
 import { saver } from "./saving.js";
 import { live } from "./source.js";
 
@@ -108,7 +108,7 @@ function clipped(piece) {
 /** Everything that came to an end, best first. @param {Search} search */
 function hypotheses(search) {
   const ends = search.expansions.filter((one) => one.status === "finished").sort((a, b) => b.score - a.score);
-  return h("div", { class: "scroll" }, h("table", { class: "ranked" },
+  return scrolling("Answers", h("table", { class: "ranked" },
     h("thead", {}, h("tr", {}, ...["finished", "log-probability", "normalised score"].map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, ...ends.slice(0, 20).map((one) => h("tr", {},
       h("th", { scope: "row", class: "said", dir: "auto" }, ...pathTo(search, one.node).map((token) => pieceOf(search.pieces[String(token)] ?? "?"))),
@@ -124,7 +124,7 @@ function following(search, node) {
   if (!words) return h("div", { class: "following" }, heading, nothing("The search did not go on from here."));
   return h("div", { class: "following" }, heading, h("table", { class: "ranked" },
     h("caption", { class: "sr" }, "The most probable next tokens"),
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "next"), h("th", { scope: "col" }, "probability"), h("th", { scope: "col" }, "log"), h("th", {}))),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "next"), h("th", { scope: "col" }, "probability"), h("th", { scope: "col" }, "log"), h("td", {}))),
     h("tbody", {}, ...words.map(([token, logProb]) => {
       const bar = h("span", { class: "bar" });
       bar.style.setProperty("--p", String(Math.exp(logProb)));
@@ -137,7 +137,7 @@ function following(search, node) {
 /** @param {Scene} scene */
 function candidateTable(scene) {
   const { candidates } = scene.look;
-  return h("div", { class: "scroll" }, h("table", { class: "ranked" },
+  return scrolling("Answers", h("table", { class: "ranked" },
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "answer"), h("th", { scope: "col" }, "probability"), h("th", { scope: "col" }, "log-probability"), h("th", { scope: "col" }, "normalised score"))),
     h("tbody", {}, ...candidates.map((one) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, one.text || "∅"),
       h("td", { class: "number" }, percent(one.log_prob)), h("td", { class: "number" }, fixed(one.log_prob, 3)), h("td", { class: "number" }, fixed(one.score, 3)))))));

@@ -1,5 +1,5 @@
 import { address } from "./hash.js";
-import { failure, fixed, h, nothing, pieceOf, shown, select } from "./elements.js";
+import { failure, fixed, h, nothing, pieceOf, scrolling, select, shown } from "./elements.js";
 import { keysOf } from "./lit.js";
 import { Numbers } from "./packed.js";
 import { attentionSelect, chosenAttention, chosenRow, noAttention } from "./parts.js";
@@ -72,7 +72,7 @@ function walk(seen, keys, row, head) {
     h("p", { class: "note" }, "Score: ", h("code", {}, seen.score || "score(q, k)"), seen.scale !== null ? `, scale ${fixed(seen.scale, 4)} = 1/√${Math.round(1 / seen.scale ** 2)}` : "",
       ". Colours: blue above zero, red below; point at a strip to read its numbers."),
     h("div", { class: "query" }, h("span", { class: "step-name" }, "① query of ", h("strong", {}, pieceOf(seen.rows[row]))), strip(query, sizes.k, "query")),
-    h("div", { class: "scroll" }, h("table", { class: "steps" },
+    scrolling("The steps", h("table", { class: "steps" },
       h("caption", { class: "sr" }, `Six steps of attention for ${seen.rows[row]}`),
       h("thead", {}, h("tr", {}, ...heads.map(([step, name]) => h("th", { scope: "col" }, h("span", { class: "step-number" }, step), " ", name)))),
       h("tbody", {}, ...body),

@@ -1,5 +1,5 @@
 import { address } from "./hash.js";
-import { button, failure, field, fixed, h, nothing, pieceOf, s, section, select, shown } from "./elements.js";
+import { button, failure, field, fixed, h, nothing, pieceOf, s, scrolling, section, select, shown } from "./elements.js";
 import { Grid } from "./grid.js";
 import { Matrix, Numbers } from "./packed.js";
 import { paintPixels } from "./colours.js";
@@ -75,7 +75,7 @@ async function neighboursPart(scene) {
     vocabulary && h("table", { class: "ranked near" }, h("tbody", {}, ...vocabulary.map(([piece, value]) => h("tr", {}, h("td", { class: "number" }, fixed(value)), h("td", {}, pieceOf(piece))))))];
   const rows = () => [["sentence", "place", "token", ...names], ...tokens.map(({ piece, sentence, at }, i) => [sentence, at, piece, ...names.map((name) => like(name)?.[i] ?? "")])];
   return [
-    sentenceForm(sentences),
+    live && sentenceForm(sentences),
     h("div", { class: "sentences" }, ...lines),
     h("div", { class: "controls" }, select("Context as of", layers.map((name) => [name, name]), layer, (value) => address.set({ place: value })), saver({ name: `likeness to ${word.piece}`, rows, json: () => ({ word, likeness: Object.fromEntries(names.map((name) => [name, Array.from(like(name) ?? [])])) }) })),
     sameWord(space, tokens, chosen),
@@ -101,7 +101,7 @@ function sameWord(space, tokens, chosen) {
   const rows = others.map(({ token, i }) => h("tr", {}, h("th", { scope: "row", class: "in-context" }, ...inContext(space, token)),
     ...space.places.map((place) => h("td", { class: "number" }, fixed(new Numbers(place.likeness).at(0, chosen, i), 3)))));
   return section("The same word elsewhere", h("p", { class: "note" }, "Cosine with the chosen one. A fixed vector is always 1; what is less was made by context."),
-    h("div", { class: "scroll" }, h("table", { class: "ranked" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "in"), ...space.places.map((place) => h("th", { scope: "col" }, place.name)))), h("tbody", {}, ...rows))));
+    scrolling("Table", h("table", { class: "ranked" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "in"), ...space.places.map((place) => h("th", { scope: "col" }, place.name)))), h("tbody", {}, ...rows))));
 }
 
 /** @param {Space} space @param {{piece: string, sentence: number, at: number}[]} tokens @param {number} chosen @param {string} layer */
@@ -159,5 +159,5 @@ async function cutsPart(scene) {
     h("li", {}, h("span", { class: "symbols" }, ...step.symbols.map((/** @type {string} */ symbol) => h("span", { class: `symbol${step.pair && symbol === step.pair.join("") ? " new" : ""}` }, pieceOf(symbol)))),
       step.pair && h("span", { class: "merge-note" }, `merge ${step.rank + 1}: `, pieceOf(step.pair[0]), " + ", pieceOf(step.pair[1])))))));
   const how = { bpe: "Characters are joined pair by pair, the pair that was learned first before all others.", byte_bpe: "Bytes are joined pair by pair, the pair that was learned first before all others.", character: "Every character is a token.", wordpiece: "The longest known piece is taken from the left, again and again." };
-  return [cutForm(scene), h("p", { class: "note" }, how[/** @type {"bpe"} */ (found.unit)] ?? "Every word is a token; one that is not known becomes the unknown."), h("ol", { class: "cut-words" }, ...words)];
+  return [live && cutForm(scene), h("p", { class: "note" }, how[/** @type {"bpe"} */ (found.unit)] ?? "Every word is a token; one that is not known becomes the unknown."), h("ol", { class: "cut-words" }, ...words)];
 }
