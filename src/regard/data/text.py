@@ -34,6 +34,8 @@ from regard.data.tokenizers import Tokenizer, TokenizerSpec
 
 _AT_ONCE = 2048
 """Passages encoded together."""
+_COUNTED = 1 << 22
+"""Tokens counted together."""
 
 
 class TextPlan(DataSpec):
@@ -232,7 +234,12 @@ class PreparedText:
         return values, np.concatenate(([0], np.flatnonzero(values == self.lexicon["text"].end) + 1))
 
     def token_counts(self, field: str) -> np.ndarray:
-        return np.bincount(self.stream, minlength=self.lexicon[field].size)
+        """How often each token occurs in the training data."""
+        counts = np.zeros(self.lexicon[field].size, dtype=np.int64)
+        # Counting makes 64 bits of what it is given: a long stream goes through it piece by piece.
+        for begin in range(0, len(self.stream), _COUNTED):
+            counts += np.bincount(self.stream[begin : begin + _COUNTED], minlength=len(counts))
+        return counts
 
     def examples(self, most: int) -> list[tuple[str, str]]:
         """Beginnings of validation documents, and how they go on; or texts of which one word is hidden, and

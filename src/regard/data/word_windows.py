@@ -94,7 +94,8 @@ class PreparedWords:
         self.report: TextReport = text.report
         tokenizer = text.lexicon["text"]
         same = canonical(tokenizer)
-        counts = np.bincount(same[text.stream], minlength=tokenizer.size)
+        counts = np.zeros(tokenizer.size, dtype=np.int64)
+        np.add.at(counts, same, text.token_counts("text"))
         counts[[mark for mark in tokenizer.marks if mark is not None]] = 0
         if not counts.any():
             raise DataError("there is no word to learn from: none is as frequent as tokenizer.min_count asks")
