@@ -119,8 +119,14 @@ class _Batch:
         self.tokens, self.wanted, self.places = tokens, wanted, None
 
 
-@pytest.mark.parametrize("name", ["classifier", "multiple_choice", "tagger", "span_answerer"])
-@pytest.mark.parametrize("start", ["bert", "rnn_lm", "seq2seq", "elmo"])
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        pytest.param(name, start, marks=() if name == "classifier" or start == "bert" else pytest.mark.slow)
+        for name in ("classifier", "multiple_choice", "tagger", "span_answerer")
+        for start in ("bert", "rnn_lm", "seq2seq", "elmo")
+    ],
+)
 def test_any_run_can_be_started_from(name: str, start: str, starts: Starts, tmp_path: Path) -> None:
     run = started(name, starts[start], tmp_path, "training.thawing.freeze=all")
     there, here = stored(starts[start]), stored(tmp_path)

@@ -13,10 +13,12 @@ from seqeval.scheme import IOB1, IOB2, IOBES
 
 import regard
 from regard.apps.cli import run as regard_run
+from regard.apps.columns import blocks_of
 from regard.apps.training import train
 from regard.core.errors import DataError, UsageError
 from regard.data.column_files import ColumnSpec, read_column_blocks
 from regard.data.tag_schemes import Scheme, convert, spans_of
+from regard.recipes.catalogue import recipe
 from regard.tasks.span_scores import tag_scores
 from regard.tasks.tagging import Tagging
 from tests.apps.toys import tagged, toy
@@ -221,3 +223,9 @@ def test_columns_keep_their_tabs_comments_and_blanks_inside_words(tmp_path: Path
     path.write_text("x y\nz\n")
     with pytest.raises(DataError, match=r"a\.conllu:2: expected 2 columns between blanks, found 1"):
         list(read_column_blocks(path, ColumnSpec()))
+
+
+def test_columns_are_for_taggers(run: regard.Run) -> None:
+    other = regard.Run(run.path, recipe("classifier"), run.model, run.lexicon, run.device)
+    with pytest.raises(UsageError, match=r"--columns: .* tags no words"):
+        blocks_of(other, Path("-"))
