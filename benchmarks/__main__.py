@@ -22,6 +22,7 @@ def main() -> None:
         ("masked_training_speed", []),
         ("generation_speed", []),
         ("encoding_speed", []),
+        ("serving_speed", []),
         ("scaling", []),
         ("corpus_size", []),
     ]

@@ -95,7 +95,7 @@ def application(
     app.include_router(own.routes(asking))
     app.include_router(openai.routes(asking))
     app.include_router(libretranslate.routes(asking, wanted.detector, keys is not None))
-    gate = Gate(app, limits, metrics, keys)
+    gate = Gate(app, limits, metrics, keys, runs=len(wanted.offers))
     _add_plain_routes(app, gate, metrics)
     _add_refusals(app)
     if look is not None:

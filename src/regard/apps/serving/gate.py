@@ -23,11 +23,19 @@ KEY_IN_BODY = frozenset({"/translate", "/detect", "/languages", "/suggest", "/fr
 
 class Gate:
     def __init__(
-        self, app: ASGIApp, limits: Limits, metrics: Metrics, keys: Keys | None, rates: Rates | None = None
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        metrics: Metrics,
+        keys: Keys | None,
+        rates: Rates | None = None,
+        runs: int = 1,
     ) -> None:
         self.app, self.limits, self.metrics, self.keys = app, limits, metrics, keys
         self.rates = rates or Rates()
-        self.draining = False
+        self.most = limits.queue * runs + limits.rows
+        """Requests inside: as many as may wait, and a batch."""
+        self.draining, self.inside = False, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -45,6 +53,7 @@ class Gate:
             await send(message)
 
         self.metrics.running.inc()
+        self.inside += 1
         try:
             try:
                 receive = await self._let_in(scope, receive)
@@ -55,6 +64,7 @@ class Gate:
         finally:
             route = getattr(scope.get("route"), "path", "other")
             self.metrics.running.dec()
+            self.inside -= 1
             self.metrics.requests.labels(route, str(status)).inc()
             self.metrics.seconds.labels(route).observe(time.monotonic() - begin)
 
@@ -65,6 +75,8 @@ class Gate:
             return receive
         if self.draining:
             raise Refusal(503, "this server is about to stop", code="draining", retry_after=5.0)
+        if self.inside > self.most:  # sent away before it is read: what cannot be taken on must cost little
+            raise Refusal(503, "too many requests are waiting", code="overloaded", retry_after=1.0)
         in_body = path in KEY_IN_BODY
         if self.keys is not None and not in_body:
             self._admit(scope, _key_of(headers))

@@ -5,13 +5,13 @@ that are not given are the run's own.
 """
 
 import base64
-import json
 import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+import pydantic_core
 from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.responses import Response, StreamingResponse
@@ -93,9 +93,7 @@ def routes(asking: Asking) -> APIRouter:
         completion = Completion(asking, asked)
         if asked.stream:
             return await completion.stream()
-        return Response(
-            json.dumps(await completion.whole(request), ensure_ascii=False), media_type="application/json"
-        )
+        return Response(_json(await completion.whole(request)), media_type="application/json")
 
     @router.post("/embeddings")
     async def embeddings(request: Request, asked: EmbeddingRequest) -> dict[str, Any]:
@@ -265,9 +263,9 @@ class Completion:
                         index += 1
                 if self.asked.stream_options is not None and self.asked.stream_options.include_usage:
                     usage = {"usage": _usage(sum(job.lengths), written)}
-                    yield f"data: {json.dumps(self._reply(desk.name, []) | usage)}\n\n"
+                    yield _event(self._reply(desk.name, []) | usage)
         except Exception as error:  # the status is sent already: the stream itself must tell
-            yield f"data: {json.dumps(refusal_of(error).content('/v1'))}\n\n"
+            yield _event(refusal_of(error).content("/v1"))
         yield "data: [DONE]\n\n"
 
     def _event(self, desk: Desk, said: "_Said") -> str:
@@ -277,7 +275,7 @@ class Completion:
             "logprobs": said.log_probs,
             "finish_reason": said.finish_reason,
         }
-        return f"data: {json.dumps(self._reply(desk.name, [choice]), ensure_ascii=False)}\n\n"
+        return _event(self._reply(desk.name, [choice]))
 
     def _reply(self, model: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
         kind = {"id": self.id, "object": "text_completion", "created": self.created}
@@ -330,6 +328,15 @@ class _Said(NamedTuple):
     text: str
     finish_reason: str | None = None
     log_probs: dict[str, Any] | None = None
+
+
+def _json(value: Any) -> str:
+    """JSON has no infinity: the log-probability of what cannot be is null."""
+    return pydantic_core.to_json(value, inf_nan_mode="null").decode()
+
+
+def _event(value: Any) -> str:
+    return f"data: {_json(value)}\n\n"
 
 
 def _reason(candidate: Candidate) -> str:

@@ -1,9 +1,9 @@
 """Everything a run can do, over HTTP: any task, with n-best lists, probabilities, alignment and traces."""
 
-import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
+import pydantic_core
 from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.responses import Response, StreamingResponse
@@ -142,13 +142,5 @@ async def _events(model: str, coming: AsyncIterator[Piece | list[Answer]]) -> As
 
 
 def _json(value: Any) -> str:
-    return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
     """JSON has no infinity: the log-probability of what cannot be is null."""
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+    return pydantic_core.to_json(value, inf_nan_mode="null").decode()

@@ -30,7 +30,12 @@ class Draining(uvicorn.Server):
         self.gate.draining = self.should_exit = True
 
 
+_SWITCH = 0.001
+"""Seconds after which a thread that computes lets another go on; a request waits that long at every turn."""
+
+
 def serve(gate: Gate, host: str, port: int, drain: float) -> None:
+    sys.setswitchinterval(_SWITCH)
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", force=True)
     config = uvicorn.Config(
         gate,
