@@ -8,9 +8,11 @@ import torch
 from regard.core.sequences import Tokens
 from regard.parts.pooling import MeanSpec
 from regard.recipes.bert import bert_model
+from regard.training.memory import keep_freed_memory
 
 
 def main() -> None:
+    keep_freed_memory()  # as the command does
     asked = sentences.asked()
     torch.manual_seed(1)
     spec = bert_model(asked.layers, asked.width, asked.heads, asked.positions, segments=2).encoder

@@ -16,15 +16,16 @@ from regard.core.sequences import Tokens
 from tests.apps.conftest import Command
 from tests.apps.toys import examples, questions, toy
 
-READING = (
-    "transformer",
+READING = ("transformer", "gpt", "bert", "classifier", "bilstm_tagger")
+MORE = (
     "bahdanau",
-    "gpt",
     "rnn_lm",
-    "bert",
-    "classifier",
+    "elmo",
+    "electra",
     "pair_classifier",
-    "bilstm_tagger",
+    "multiple_choice",
+    "cove",
+    "span_answerer",
 )
 
 
@@ -50,7 +51,7 @@ def asked(name: str) -> list[str]:
     return texts if name != "pair_classifier" else texts[:4]
 
 
-@pytest.mark.parametrize("name", READING)
+@pytest.mark.parametrize("name", [*READING, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE)])
 @pytest.mark.parametrize("pooling", ["mean", "first", "last", "max", "mix"])
 def test_together_or_alone_is_the_same(name: str, pooling: str, runs: Runs) -> None:
     run, texts = runs[name], asked(name)

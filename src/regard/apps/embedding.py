@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.core.errors import UsageError, nearest
 from regard.parts.pooling import FirstSpec, LastSpec, MaxSpec, MeanSpec, SummingUpSpec
+from regard.training.memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from regard.apps.session import Run
@@ -46,6 +47,7 @@ def print_vectors(
     run: "Run", lines: Iterable[str], summing: SummingUpSpec, words: bool, out: Path | None, truncate: bool
 ) -> None:
     """A JSON object a line, or all vectors in one ``.npy`` file."""
+    keep_freed_memory()  # nothing else happens in this process
     embedder = run.embedder()
     if words and out is not None:
         raise UsageError("--out holds one vector a line: words are printed as JSON")

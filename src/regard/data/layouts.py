@@ -78,6 +78,10 @@ class LayoutSpec(Spec):
         ids.append(extract)
         return Reading(ids, min(second, len(ids)), [], before - sum(map(len, texts)))
 
+    def alone(self, tokenizer: Tokenizer, texts: Sequence[str], longest: int) -> list[Reading]:
+        """Each as a row of its own, whatever rows are else made of."""
+        return [self.lay(tokenizer, [ids], longest) for ids in tokenizer.encode_many(list(texts))]
+
     def lay_words(self, texts: Sequence[list[str]], longest: int) -> tuple[str, ...]:
         """What each token of such a row is spelled as; marks as nothing."""
         first, *others = shortened(texts, self.room(len(texts), longest))

@@ -100,6 +100,10 @@ class Choosing(Task):
             log_probs=(float(log_probs[number]),),
         )
 
+    def readings(self, texts: Sequence[str], first_line: int = 1, truncate: bool = False) -> list[Reading]:
+        """Any texts, each by itself."""
+        return self.data.layout.alone(self.tokenizer, texts, self.data.longest)
+
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.tokenizer.pieces(ids)
 

@@ -136,6 +136,10 @@ class Quoting(Task):
             log_probs=(log_prob,),
         )
 
+    def readings(self, texts: Sequence[str], first_line: int = 1, truncate: bool = False) -> list[Reading]:
+        """Any texts, each by itself."""
+        return self.data.layout.alone(self.tokenizer, texts, self.data.longest)
+
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.tokenizer.pieces(ids)
 
