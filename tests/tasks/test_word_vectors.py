@@ -1,15 +1,21 @@
 """Neighbours, sums and analogies of hand-made vectors; correlations against scipy."""
 
+import warnings
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.stats
 import torch
 
+import regard
+from regard.apps.exchange import import_run
 from regard.core.errors import DataError, UsageError
 from regard.data.lexicon import Lexicon
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
 from regard.data.word_windows import WordWindowsSpec
 from regard.data.words import words_of
+from regard.interop.vector_files import write_vectors
 from regard.models.word_vectors import WordVectorsSpec
 from regard.search.ranking import RankingSpec
 from regard.tasks.correlation import spearman
@@ -109,3 +115,31 @@ def test_analogies_are_judged_by_heading() -> None:
     }
     with pytest.raises(UsageError, match="judged by accuracy"):
         task().evaluate(records, "spearman")
+
+
+def test_questions_are_judged_as_gensim_judges_them(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # gensim's own
+        models = pytest.importorskip("gensim.models")
+    random = np.random.default_rng(3)
+    words = [f"w{number}" for number in range(30)]
+    vectors = random.normal(size=(30, 4)).astype(np.float32)
+    theirs = models.KeyedVectors(4)
+    theirs.add_vectors(words, vectors)
+    pairs = [
+        (random.choice(words), random.choice([*words, "xyz"]), f"{random.random():.3f}") for _ in range(60)
+    ]
+    pairs_file, questions_file = tmp_path / "pairs.tsv", tmp_path / "questions.txt"
+    pairs_file.write_text("".join("\t".join(pair) + "\n" for pair in pairs))
+    questions = [random.choice(words, 4, replace=False).tolist() for _ in range(300)]
+    questions_file.write_text(": all\n" + "".join(" ".join(question) + "\n" for question in questions))
+    write_vectors(tmp_path / "v.txt", words, vectors, "word2vec")
+    import_run(tmp_path / "v.txt", tmp_path / "run")
+    run = regard.load(tmp_path / "run")
+    _, rank, unknown = theirs.evaluate_word_pairs(str(pairs_file))
+    alike = run.evaluate(run.spec.data.records(str(pairs_file)))
+    assert alike.value == pytest.approx(rank.statistic)
+    assert alike.scores["coverage"] == pytest.approx(1 - unknown / 100)
+    accuracy, _ = theirs.evaluate_word_analogies(str(questions_file))
+    assert 0 < accuracy < 1
+    assert run.evaluate(run.spec.data.records(str(questions_file))).value == pytest.approx(accuracy)
