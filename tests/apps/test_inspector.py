@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from regard.apps.inspector import Inspected, question_of, self_contained
@@ -158,6 +159,16 @@ def test_unknown_tokens_are_told(server: TestClient) -> None:
 def test_only_its_own_page_may_ask(server: TestClient, headers: dict[str, str], allowed: bool) -> None:
     assert (server.get("/", headers=headers).status_code == 200) is allowed
     assert (server.post("/api/cuts", json={"text": "a"}, headers=headers).status_code == 200) is allowed
+
+
+def test_it_can_be_mounted_under_any_path(inspected: Inspected) -> None:
+    whole = FastAPI()
+    whole.mount("/look", inspector_app([inspected]))
+    with TestClient(whole) as client:
+        assert b'id="app"' in client.get("/look/").content
+        assert client.post("/look/api/look", json={"text": "ab"}).json()["format"] == "regard.look"
+        assert client.post("/look/api/look", json={"text": ""}).status_code == 422
+        assert client.get("/look/", headers={"Host": "evil.example"}).status_code == 403
 
 
 def test_nothing_but_the_given_runs_can_be_read(server: TestClient, run_folder: Path) -> None:

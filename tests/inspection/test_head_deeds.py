@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.inspection.alignment import rollout, source_rollout
+from regard.inspection.alignment import rollout, source_rollout, word_alignment, words_of
 from regard.inspection.head_deeds import deeds
 from regard.inspection.trace import Attention, Trace
 
@@ -45,6 +45,16 @@ def test_the_diagonal_of_a_memory_goes_from_corner_to_corner() -> None:
     (found,) = deeds(memory(weights, ("x", "y"), ("a", "b", "c", "d", "e")))
     assert found.diagonal == 1.0
     assert found.previous == found.next == 0.0
+
+
+def test_words_are_aligned_by_what_their_pieces_see() -> None:
+    read, wrote = ("▁the", "▁ri", "ver", "⟨end⟩"), ("▁der", "▁Fl", "uss", "⟨end⟩")
+    matrix = np.array([[0.6, 0.2, 0.1, 0.1], [0.35, 0.3, 0.3, 0.05], [0.4, 0.3, 0.3, 0.0], [0, 0, 0, 1]])
+    found = word_alignment(matrix.astype(np.float32), wrote, read)
+    assert (found.source, found.target) == (["the", "river"], ["der", "Fluss"])
+    assert found.pairs == [(0, 0), (1, 1)]
+    assert words_of(["3", "▁", "m", "a", "i", "⟨end⟩"]) == [[0], [2, 3, 4]]
+    assert words_of(["[CLS]", "play", "##ing", "it", "[SEP]"]) == [[1, 2], [3]]
 
 
 def test_rollout_of_two_layers_by_hand() -> None:

@@ -676,7 +676,7 @@ def chosen_search(
 
 
 def said_answer(loaded: "Run", answer: "Answer", as_json: bool, tree: bool) -> str:
-    from regard.inspection.alignment import alignment
+    from regard.inspection.alignment import alignment, word_alignment
     from regard.search.kept import draw
 
     if not as_json:
@@ -687,8 +687,11 @@ def said_answer(loaded: "Run", answer: "Answer", as_json: bool, tree: bool) -> s
         return "\n".join(parts)
     printed = answer.to_dict()
     if answer.candidates:
-        found = alignment(loaded.trace(answer.source, answer.text))
+        trace = loaded.trace(answer.source, answer.text)
+        found = alignment(trace)
         printed["alignment"] = None if found is None else found.round(4).tolist()
+        words = None if found is None else word_alignment(found, trace.predictions, trace.source)
+        printed["word_alignment"] = words and words._asdict()
     return json.dumps(printed, ensure_ascii=False)
 
 

@@ -1,14 +1,16 @@
 """Many attentions as one matrix: which source token an output rests on, what has flowed where."""
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float32
 
 from regard.core.errors import UsageError
-from regard.inspection.trace import Trace
+from regard.inspection.trace import MARKS, Trace
 
 Matrix: TypeAlias = Float32[np.ndarray, "rows columns"]
+SPACE = "▁"
 
 
 def alignment(trace: Trace, layer: int | None = None) -> Matrix | None:
@@ -72,3 +74,48 @@ def source_rollout(trace: Trace) -> Matrix | None:
             own, source = own / 2, (source + brought) / 2
     shares: Matrix = source / np.maximum(source.sum(axis=1, keepdims=True), np.float32(1e-12))
     return shares
+
+
+class WordAlignment(NamedTuple):
+    """Which source word each target word rests on; words count from 0, as in Pharaoh's format."""
+
+    source: list[str]
+    target: list[str]
+    pairs: list[tuple[int, int]]
+    """(source word, target word), one for each target word."""
+
+
+def word_alignment(matrix: Matrix, rows: Sequence[str], columns: Sequence[str]) -> WordAlignment:
+    """Pieces are gathered into words: a source word gets what its pieces get, a target word the mean of its
+    pieces. Marks of begin and end are no words."""
+    source, target = words_of(columns), words_of(rows)
+    pairs = []
+    for number, word in enumerate(target):
+        shares = [matrix[np.ix_(word, other)].sum() for other in source]
+        if shares:
+            pairs.append((int(np.argmax(shares)), number))
+    return WordAlignment(
+        [_spelled(columns, word) for word in source], [_spelled(rows, word) for word in target], pairs
+    )
+
+
+def words_of(pieces: Sequence[str]) -> list[list[int]]:
+    """Places of the pieces of each word. A word begins with the mark of a space, where there are any; else
+    every piece is one, unless it says that it goes on (``##``)."""
+    spaced = any(SPACE in piece for piece in pieces)
+    words, begun = list[list[int]](), False
+    for place, piece in enumerate(pieces):
+        if piece in MARKS:
+            begun = False
+            continue
+        begins = piece.startswith(SPACE) if spaced else not piece.startswith("##")
+        if begins or not begun:
+            words.append([])
+        begun = True
+        if piece.strip(f"{SPACE} "):
+            words[-1].append(place)
+    return [word for word in words if word]
+
+
+def _spelled(pieces: Sequence[str], word: Sequence[int]) -> str:
+    return "".join(pieces[place].removeprefix("##") for place in word).strip(f"{SPACE} ")

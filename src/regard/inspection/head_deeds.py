@@ -5,10 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float32
 
-from regard.inspection.trace import BEGIN, Attention
-from regard.tasks.answers import END
-
-MARKS = frozenset({BEGIN, END, "<s>", "</s>", "<pad>", "[CLS]", "[SEP]", "<|endoftext|>"})
+from regard.inspection.trace import MARKS, Attention
 
 
 class Deeds(NamedTuple):

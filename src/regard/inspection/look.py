@@ -14,7 +14,7 @@ from torch import nn
 
 from regard.core.errors import UsageError
 from regard.core.tape import Tape
-from regard.inspection.alignment import Matrix, alignment, rollout, source_rollout
+from regard.inspection.alignment import Matrix, alignment, rollout, source_rollout, word_alignment
 from regard.inspection.head_deeds import deeds
 from regard.inspection.interventions import Intervention, edits_of
 from regard.inspection.packing import Encoding, pack
@@ -71,6 +71,7 @@ class Look:
             "candidates": [candidate.to_dict() for candidate in self.answer.candidates],
             "search": _search(self.answer.search, self.pieces),
             "views": _views(self.trace, encoding),
+            "words": _words(self.trace),
             "notes": self.notes(),
             "before": self.before and self.before._said_before(self.kept),
             "trace": trace,
@@ -182,6 +183,12 @@ def _views(trace: Trace, encoding: Encoding) -> dict[str, Any]:
         for name, (matrix, rows, columns) in found.items()
         if matrix is not None and matrix.shape == (len(rows), len(columns))
     }
+
+
+def _words(trace: Trace) -> dict[str, Any] | None:
+    """The alignment, word by word."""
+    matrix = alignment(trace)
+    return None if matrix is None else word_alignment(matrix, trace.predictions, trace.source)._asdict()
 
 
 def _view(matrix: Matrix, rows: Sequence[str], columns: Sequence[str], encoding: Encoding) -> dict[str, Any]:

@@ -42,6 +42,8 @@ FORMAT = "regard.trace"
 VERSION = 1
 BEGIN = "⟨begin⟩"
 
+MARKS = frozenset({BEGIN, END, "<s>", "</s>", "<pad>", "[CLS]", "[SEP]", "<|endoftext|>"})
+"""Tokens that are no text."""
 TOP = 5
 """Tokens that are told for every prediction, the most probable ones."""
 

@@ -20,6 +20,7 @@
  * @property {string} text @property {string | null} target @property {number[]} begin @property {Intervention[]} interventions
  * @property {string} answer @property {Candidate[]} candidates @property {Search | null} search
  * @property {Record<string, {rows: string[], columns: string[], weights: PackedNumbers}>} views @property {string[]} notes
+ * @property {{source: string[], target: string[], pairs: [number, number][]} | null} words
  * @property {{answer: string, pieces: string[], log_probs: number[], now: number[], candidates: Candidate[]} | null} before
  * @property {Trace} trace
  */

@@ -1,9 +1,10 @@
 import { address } from "./hash.js";
-import { h, select } from "./elements.js";
+import { h, scrolling, select } from "./elements.js";
 import { Grid } from "./grid.js";
 import { keysOf } from "./lit.js";
 import { Numbers } from "./packed.js";
 import { attentionName, noAttention } from "./parts.js";
+import { saver } from "./saving.js";
 
 /** @typedef {import("./parts.js").Scene} Scene */
 
@@ -50,5 +51,17 @@ export function alignmentView(scene) {
     onChoose: (row) => address.set({ token: keys.rows[row] }),
   });
   const what = keys.rows[0]?.startsWith("t") ? "A row for each token it wrote, a column for each it could see." : "A row for each token that looks, a column for each it looks at.";
-  return [h("div", { class: "controls" }, ...controls), h("p", { class: "note" }, what), grid.element];
+  return [h("div", { class: "controls" }, ...controls), h("p", { class: "note" }, what), grid.element, wordPairs(scene)];
+}
+
+/** The alignment word by word, for those who want to carry markup along. @param {Scene} scene */
+function wordPairs(scene) {
+  const { words } = scene.look;
+  if (!words?.pairs.length) return null;
+  const rows = () => [["source", "target", "source word", "target word"], ...words.pairs.map(([from, to]) => [from, to, words.source[from], words.target[to]])];
+  return h("details", { class: "part" }, h("summary", {}, "Word by word"),
+    h("p", { class: "note" }, h("code", {}, words.pairs.map(([from, to]) => `${from}-${to}`).join(" "))),
+    scrolling("Word pairs", h("table", { class: "ranked" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "wrote"), h("th", { scope: "col" }, "rests on"))),
+      h("tbody", {}, ...words.pairs.map(([from, to]) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, words.target[to]), h("td", { dir: "auto" }, words.source[from])))))),
+    saver({ name: "word alignment", rows, json: () => words }));
 }
