@@ -19,6 +19,7 @@ from regard.training.weights import named_weights
 
 FORMATS = {
     "ct2": "a folder for CTranslate2 (Transformers)",
+    "onnx": "two graphs for onnxruntime (Transformers that translate)",
     "hf": "a folder for Hugging Face transformers (GPT-2, BERT and its kin, Marian, BART, T5)",
     "arpa": "a file for n-gram toolkits (SRILM, KenLM)",
     **dict.fromkeys(vector_files.FORMATS, "a file of word vectors, also .gz (gensim, spaCy, fastText)"),
@@ -69,6 +70,15 @@ def _export_ctranslate2(run: Path, target: Path) -> Exchanged:
     refuse_occupied(target)
     loaded = load(run, device="cpu")
     export_model(loaded.spec.model, loaded.lexicon, loaded.model.state_dict(), target)
+    return _exchanged(target, loaded)
+
+
+def _export_graphs(run: Path, target: Path) -> Exchanged:
+    from regard.interop.onnx_graphs import export_graphs
+
+    refuse_occupied(target)
+    loaded = load(run, device="cpu")
+    export_graphs(loaded.spec.model, loaded.model, loaded.lexicon, target)
     return _exchanged(target, loaded)
 
 
@@ -126,6 +136,7 @@ def _export_arpa(run: Path, target: Path) -> Exchanged:
 
 _EXPORTS: dict[str, Callable[[Path, Path], Exchanged]] = {
     "ct2": _export_ctranslate2,
+    "onnx": _export_graphs,
     "hf": _export_hugging_face,
     "arpa": _export_arpa,
     **{to: partial(_export_vectors, to=to) for to in vector_files.FORMATS},

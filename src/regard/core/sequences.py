@@ -134,7 +134,7 @@ class Timeline(NamedTuple):
         queries = real.shape[1]
         total = real.sum(1) if past is None else past.total + real.sum(1)
         before = 0 if past is None else past.total[:, None]
-        now = position = (before + real.cumsum(1) - 1).clamp_min(0)
+        now = position = (before + real.long().cumsum(1) - 1).clamp_min(0)
         if past is not None:
             real = torch.cat((past.real, real), dim=1)
             position = torch.cat((past.position, now), dim=1)

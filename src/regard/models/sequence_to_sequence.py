@@ -80,7 +80,7 @@ class SequenceToSequence(nn.Module):
     def start(self, source: Tokens) -> DecoderState:
         """Read the source; what the decoder knows before its first token."""
         memory: Memory = self.encoder(source)
-        return self.decoder.start(len(source.ids), memory)
+        return self.decoder.start(source.ids.shape[0], memory)
 
     def read(
         self, tokens: Tokens, state: DecoderState

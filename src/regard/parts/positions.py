@@ -153,6 +153,9 @@ class Rotary(PairPositions):
         self, x: Float[Tensor, "batch heads time width"], position: Int[Tensor, "batch time"]
     ) -> Float[Tensor, "batch heads time width"]:
         angle = position[:, None, :, None] * self.frequency
+        if torch.onnx.is_in_onnx_export():  # where there are no complex numbers
+            even, odd, cosine, sine = x[..., 0::2], x[..., 1::2], angle.cos(), angle.sin()
+            return torch.stack((even * cosine - odd * sine, even * sine + odd * cosine), dim=-1).flatten(-2)
         # Turning a pair is multiplying a complex number: one pass over the memory instead of ten.
         pairs = torch.view_as_complex(x.to(angle.dtype).view(*x.shape[:-1], -1, 2))
         turned = pairs * torch.polar(torch.ones_like(angle), angle)
