@@ -287,6 +287,22 @@ def test_own_masked_models_go_out(tmp_path: Path, recipe: str, architecture: str
         assert ours.pieces(words(gap)["input_ids"]) == answer.source_pieces, text
 
 
+def test_an_own_detector_goes_out_without_what_deceived_it(tmp_path: Path) -> None:
+    spec = toy("electra", "data.tokenizer={unit: wordpiece, size: 90, hides: true}")
+    train(spec, folders.SENTENCES * 8, tmp_path / "run", valid=folders.SENTENCES * 3, steps=1, seed=1)
+    export_run(tmp_path / "run", tmp_path / "out", "hf")
+    theirs, words = folders.loaded(tmp_path / "out", "ElectraForPreTraining")
+    run = load(tmp_path / "run")
+    given = words(["the quick brown fox", "a dog"], return_tensors="pt", padding=True)
+    model: Any = run.model
+    with torch.no_grad():
+        expected, found = theirs(**given).logits, model.doubt(model.read(tokens_of(given, run)))
+    real = given["attention_mask"].bool()
+    assert torch.allclose(found[real], expected[real], **CLOSE)
+    with pytest.raises(UsageError, match=r"this run is no BERT: model\.kind is 'detector'"):
+        export_run(tmp_path / "run", tmp_path / "other", "hf", family="bert")
+
+
 def test_a_run_that_is_none_of_them_is_refused_with_what_differs(tmp_path: Path) -> None:
     spec = toy("bert", "model.encoder.stack.blocks.0.mixers.1.gated=true")
     train(spec, texts(60), tmp_path / "run", valid=texts(20, seed=1), steps=1, seed=1)

@@ -50,10 +50,12 @@ class Dialect(NamedTuple):
     guessing: Guessing
     architectures: dict[str, str]
     """The class of each wiring: masked, compared (masked, and telling whether passages belong together),
-    reader."""
+    reader, detector (telling which tokens were replaced)."""
     pooler: str | None = None
     relation: str | None = None
     """What tells whether passages belong together."""
+    detection: tuple[str, str] | None = None
+    """The two layers that tell which tokens were replaced."""
     lead: str | None = None
     """From a narrow table of words to the layers."""
     always_leads: bool = False
@@ -174,7 +176,8 @@ ELECTRA = Dialect(
         "generator_lm_head.bias",
         "generator_lm_head.weight",
     ),
-    {"masked": "ElectraForMaskedLM", "reader": "ElectraModel"},
+    {"masked": "ElectraForMaskedLM", "reader": "ElectraModel", "detector": "ElectraForPreTraining"},
+    detection=("discriminator_predictions.dense", "discriminator_predictions.dense_prediction"),
     lead="electra.embeddings_project",
     rephrases="gelu",
 )

@@ -32,11 +32,10 @@ _BUFFER = re.compile(r"embeddings\.(position_ids|token_type_ids)$")
 
 
 class Encoders(Family):
-    kinds = ("masked", "reader")
-
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.title, self.prefix = dialect.title, dialect.prefix
+        self.kinds = ("masked", "reader") if dialect.detection is None else ("masked", "reader", "detector")
 
     # Coming in
 
@@ -215,6 +214,11 @@ class Encoders(Family):
         pooled = self.dialect.pooler is not None and "gist.activation" in leaves
         if not leaves.get("encoder.embedding.positions.longest"):
             return [f"its positions are {leaves.get('encoder.embedding.positions.kind')!r} (learned there)"]
+        if wiring == "detector":
+            theirs = self._model(config, Path(CONFIG), "reader", pooled=False)
+            found = differences(theirs, ReaderSpec(encoder=system.model.reader()), self.title)
+            ours, usual = leaves["head.activation"], leaves[f"{BLOCK}.mixers.1.activation"]
+            return found if ours == usual else [*found, f"model.head.activation is {ours!r}, not {usual!r}"]
         return differences(self._model(config, Path(CONFIG), allowed, pooled), system.model, self.title)
 
     def prefers(self, system: SystemSpec, tokenizer: Tokenizer) -> bool:
@@ -258,6 +262,9 @@ class Encoders(Family):
         if wiring == "reader":
             pooled = "gist.activation" in leaves and dialect.pooler is not None
             return rows + (renamed_layer("gist.linear", dialect.pooler or "") if pooled else [])
+        if wiring == "detector" and dialect.detection is not None:
+            between, answer = dialect.detection
+            return rows + renamed_layer("head.between", between) + renamed_layer("head.answer", answer)
         rows += [
             *renamed_layer("words.lead.linear", head.dense),
             *renamed_layer("words.lead.norm", head.norm),
@@ -299,6 +306,8 @@ class Encoders(Family):
 
 
 def _wiring(leaves: Mapping[str, Any]) -> str:
+    if any(path.startswith("generator.") for path in leaves):
+        return "detector"
     if not any(path.startswith("head.") for path in leaves):
         return "reader"
     return "compared" if any(path.startswith("relation.") for path in leaves) else "masked"
