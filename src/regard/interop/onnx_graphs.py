@@ -77,11 +77,11 @@ def _opened(start: State, form: State, batch: Any) -> Iterator[Tensor]:
 def export_graphs(spec: ModelSpec, model: nn.Module, lexicon: Lexicon, target: Path) -> None:
     if (kind := spec.kind()) != "sequence_to_sequence":
         raise UsageError(f"graphs are written for translators (sequence_to_sequence), not for a {kind!r}")
-    for path, kind in spec.paths().items():
-        if _MIXER.search(path) and kind not in _TRACED:
-            raise UsageError(f"model.{path} is {kind!r}: graphs are written of {', '.join(_TRACED)}")
-        if path.endswith("norm.kind") and kind == "rms":
-            raise UsageError(f"model.{path} is {kind!r}: graphs have only layer norms")
+    for path, value in spec.paths().items():
+        if _MIXER.search(path) and value not in _TRACED:
+            raise UsageError(f"model.{path} is {value!r}: graphs are written of {', '.join(_TRACED)}")
+        if path.endswith("norm.kind") and value == "rms":
+            raise UsageError(f"model.{path} is {value!r}: graphs have only layer norms")
     if find_spec("onnx") is None:
         raise UsageError('graphs need a package that is not installed: pip install "regard[onnx]"')
     reader, step, names = graphs(model)
@@ -155,7 +155,7 @@ def _traced(
         torch.onnx.export(
             module.eval(),
             given,
-            written,
+            written,  # type: ignore[arg-type]  # the tracing exporter writes into a buffer too
             input_names=list(inputs),
             output_names=list(outputs),
             dynamic_axes={name: {axis: f"{name}_{axis}" for axis in axes} for name, axes in free.items()},
