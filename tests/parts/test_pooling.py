@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.parts.pooling import EndsSpec, FirstSpec, LastSpec, MaxSpec, MeanSpec, PoolingSpec
+from regard.parts.pooling import EndsSpec, FirstSpec, LastSpec, MaxSpec, MeanSpec, PoolingSpec, SeveralSpec
 
 GONE = 1e9
 X = torch.tensor(
@@ -20,6 +20,10 @@ BY_HAND: dict[str, tuple[PoolingSpec, list[list[float]]]] = {
     "ends": (EndsSpec(), [[0, 1, 3, 4], [-5, -1, -3, -4], [2, 4, 6, 8]]),
     "mean": (MeanSpec(), [[2, -1, 5, -1], [-3, -1.5, -6, -3], [2, 4, 6, 8]]),
     "max": (MaxSpec(), [[5, 2, 7, 4], [-1, -1, -3, -2], [2, 4, 6, 8]]),
+    "several": (
+        SeveralSpec(parts=(MaxSpec(), FirstSpec())),
+        [[5, 2, 7, 4, 1, 2, 3, 4], [-1, -1, -3, -2, -1, -2, -3, -4], [2, 4, 6, 8, 2, 4, 6, 8]],
+    ),
 }
 
 
