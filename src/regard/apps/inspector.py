@@ -47,7 +47,7 @@ class Inspected:
     def run(self) -> Run:
         with self._loading:
             if self._run is None:
-                self._run = load(self.path, self.device)
+                self._run = load(self.path, self.device, engine="torch")  # only there can it be watched
             return self._run
 
     def task(self) -> Task:

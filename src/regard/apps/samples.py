@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,10 @@ class Samples(Watcher):
             lines = []
         finally:
             self.run.model.train(learning)
-        with self.path.open("a", encoding="utf-8") as file:
+        with (
+            suppress(OSError),
+            self.path.open("a", encoding="utf-8") as file,
+        ):  # nor is a full disk: the log tells
             file.writelines(lines)
 
     def _lines(self, event: Validated) -> list[str]:
