@@ -110,3 +110,13 @@ def test_texts_wait_a_moment_for_company() -> None:
     assert other.future.result(10) == ["OTHER"]
     assert work.batches == [["one", "other"]]
     batcher.close()
+
+
+def test_empty_texts_are_work_too() -> None:
+    work = Shouting()
+    work.may.set()
+    batcher = Batcher("test", SIZE)
+    for _ in range(3):
+        batcher.submit(empty := job(work, "", "", length=0))
+        assert empty.future.result(10) == ["", ""]
+    batcher.close()

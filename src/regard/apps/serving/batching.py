@@ -66,6 +66,14 @@ class Job:
     def waiting(self) -> int:
         return len(self.texts) - self.begun
 
+    def cost(self, place: int) -> int:
+        """An empty text is work too."""
+        return max(1, self.lengths[place])
+
+    @property
+    def waiting_cost(self) -> int:
+        return sum(self.cost(place) for place in range(self.begun, len(self.texts)))
+
     def keep(self, place: int, result: Any) -> None:
         self.results[place] = result
         if len(self.results) == len(self.texts):
@@ -158,7 +166,7 @@ class Batcher:
                 self._changed.notify()
 
     def _seconds_to_wait(self) -> float:
-        tokens = sum(sum(job.lengths[job.begun :]) for job in self._jobs)
+        tokens = sum(job.waiting_cost for job in self._jobs)
         return 0.0 if self._speed is None else tokens / self._speed
 
     def _work(self) -> None:
@@ -176,7 +184,7 @@ class Batcher:
             begin = time.monotonic()
             self._do(rows)
             seconds = max(time.monotonic() - begin, 1e-6)
-            tokens = sum(row.job.lengths[row.place] for row in rows)
+            tokens = sum(row.job.cost(row.place) for row in rows)
             before = tokens / seconds if self._speed is None else self._speed
             self._speed = 0.7 * before + 0.3 * tokens / seconds
             self.running = 0
@@ -186,7 +194,7 @@ class Batcher:
         """Company may be on its way: wait a moment, unless there is enough already."""
         while self._jobs and not self._closing:
             until = self._jobs[0].arrived + self.size.linger - time.monotonic()
-            enough = sum(sum(job.lengths[job.begun :]) for job in self._jobs) >= self.size.budget
+            enough = sum(job.waiting_cost for job in self._jobs) >= self.size.budget
             if until <= 0 or enough:
                 return
             self._changed.wait(until)
@@ -200,12 +208,12 @@ class Batcher:
         rows, tokens = list[Row](), 0
         while jobs and tokens < self.size.budget and len(rows) < self.size.rows:
             for job in jobs:
-                length = job.lengths[job.begun]
+                length = job.cost(job.begun)
                 if rows and (tokens + length > self.size.budget or len(rows) >= self.size.rows):
                     tokens = self.size.budget
                     break
                 rows.append(Row(job, job.begun))
-                tokens, job.begun = tokens + max(1, length), job.begun + 1
+                tokens, job.begun = tokens + length, job.begun + 1
             jobs = [job for job in jobs if job.waiting]
         self._jobs = [job for job in self._jobs if job.waiting]
         return rows
