@@ -75,6 +75,11 @@ export function within(value, low, high) {
   return Math.max(low, Math.min(high, value));
 }
 
+/** As much of a text as can be read at a glance. @param {string} text @param {number} [most] */
+export function glimpse(text, most = 400) {
+  return text.length > most ? `${text.slice(0, most)}…` : text || "∅";
+}
+
 /** A control with its name above it. @param {string} label @param {HTMLElement} control */
 export function field(label, control) {
   control.setAttribute("aria-label", label);

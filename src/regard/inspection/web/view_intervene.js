@@ -1,5 +1,5 @@
 import { address } from "./hash.js";
-import { button, failure, fixed, h, nothing, percent, pieceOf, scrolling, section, shown, signed } from "./elements.js";
+import { button, failure, fixed, glimpse, h, nothing, percent, pieceOf, scrolling, section, shown, signed } from "./elements.js";
 import { keysOf } from "./lit.js";
 import { Numbers } from "./packed.js";
 import { attentionName, attentionSelect, chosenAttention, chosenRow } from "./parts.js";
@@ -75,8 +75,8 @@ function outcome(scene, asked) {
   const csv = () => [["token", "log_prob", "log_prob_changed"], ...before.pieces.map((piece, i) => [piece, before.log_probs[i], before.now[i] ?? ""])];
   return h("section", { class: "part outcome", "aria-live": "polite" },
     h("dl", { class: "pair" },
-      h("dt", {}, "Original"), h("dd", { dir: "auto" }, before.answer || "∅"),
-      h("dt", {}, "Now"), h("dd", { dir: "auto", class: answer === before.answer ? "" : "changed" }, answer || "∅")),
+      h("dt", {}, "Original"), h("dd", { dir: "auto" }, glimpse(before.answer)),
+      h("dt", {}, "Now"), h("dd", { dir: "auto", class: answer === before.answer ? "" : "changed" }, glimpse(answer))),
     h("p", { class: "note" }, answer === before.answer ? "The answer is the same. " : "The answer has changed. ",
       Number.isNaN(change) ? "" : `Log-probability of the original answer: ${fixed(total(before.log_probs))} → ${fixed(total(before.now))} (${signed(change)}).`),
     h("div", { class: "controls" }, button("Undo all", () => askFor([]), { class: "quiet" }), saver({ name: "intervention", rows: csv, json: () => ({ interventions: asked, before, now: answer }) })),

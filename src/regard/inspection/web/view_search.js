@@ -1,5 +1,5 @@
 import { address } from "./hash.js";
-import { button, fixed, h, nothing, percent, pieceOf, s, scrolling, section, shown } from "./elements.js";
+import { button, fixed, glimpse, h, nothing, percent, pieceOf, s, scrolling, section, shown } from "./elements.js";
 import { saver } from "./saving.js";
 import { live } from "./source.js";
 
@@ -139,6 +139,6 @@ function candidateTable(scene) {
   const { candidates } = scene.look;
   return scrolling("Answers", h("table", { class: "ranked" },
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "answer"), h("th", { scope: "col" }, "probability"), h("th", { scope: "col" }, "log-probability"), h("th", { scope: "col" }, "normalised score"))),
-    h("tbody", {}, ...candidates.map((one) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, one.text || "∅"),
+    h("tbody", {}, ...candidates.map((one) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, glimpse(one.text, 160)),
       h("td", { class: "number" }, percent(one.log_prob)), h("td", { class: "number" }, fixed(one.log_prob, 3)), h("td", { class: "number" }, fixed(one.score, 3)))))));
 }
