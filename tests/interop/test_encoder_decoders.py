@@ -216,3 +216,21 @@ def test_what_regard_has_no_part_for_is_refused(tmp_path: Path) -> None:
     folders.change_json(tmp_path / "config.json", d_model="wide")
     with pytest.raises(DataError, match="d_model: expected int, got 'wide'"):
         import_run(tmp_path, tmp_path / "run")
+
+
+def test_a_folder_for_ctranslate2_is_used_without_us(tmp_path: Path) -> None:
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    run = run_of(system(NoPositionSpec(), RotarySpec()), tmp_path / "run")
+    export_run(run.path, tmp_path / "theirs", "ct2")
+    translator = ctranslate2.Translator(str(tmp_path / "theirs"), compute_type="float32", intra_threads=1)
+    words = LibraryTokenizer.from_file(str(tmp_path / "theirs" / "tokenizer.json"))
+    texts = [[*words.encode(line, add_special_tokens=False).tokens, "</s>"] for line in LINES]
+    found = translator.translate_batch(texts, beam_size=1, max_decoding_length=9, min_decoding_length=0)
+    answers = load(run.path, engine="torch").answers(LINES, GreedySpec(longest_ratio=0.0, longest_extra=9))
+    ids = [[words.token_to_id(token) for token in one.hypotheses[0]] for one in found]
+    assert [words.decode(row) for row in ids] == [answer.text for answer in answers]
+    distant = "model.encoder.stack.blocks.0.mixers.0.positions.kind=distance"
+    other = run_of(system(NoPositionSpec(), RotarySpec(), distant), tmp_path / "other", ending=False)
+    with pytest.raises(UsageError, match=r"CTranslate2 cannot run this model: .*'distance'"):
+        export_run(other.path, tmp_path / "none", "ct2")
+    assert not (tmp_path / "none").exists()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard.core.sequences import Tokens
-from regard.core.state import concatenate_rows, repeat_rows, select_rows
+from regard.core.state import concatenate_rows, repeat_rows, select_rows, select_rows_within, tensors_of
 from regard.core.tape import Tape
 from regard.models.decoder import DecoderState
 from regard.models.model import ModelSpec
@@ -213,3 +213,23 @@ def test_a_model_spec_goes_to_json_and_back(name: str) -> None:
     torch.manual_seed(0)
     second = ModelSpec.from_yaml(spec.to_yaml()).build({"source": SOURCES, "target": TARGETS}).state_dict()
     torch.testing.assert_close(first, second, rtol=0, atol=0)
+
+
+@every_model
+def test_what_belongs_to_a_sentence_stays_when_its_hypotheses_change_places(name: str) -> None:
+    """A beam need not copy it: three sentences of two hypotheses each, reordered among themselves."""
+    model = build(name)
+    state = repeat_rows(model.start(SOURCE), 2)
+    _, state = step_through(model, state, torch.arange(12).view(6, 2) % (TARGETS - 1) + 1)
+    places = torch.tensor([1, 0, 2, 2, 5, 4])
+    wanted, found = select_rows(state, places), select_rows_within(state, places)
+    for one, other in zip(tensors_of(found), tensors_of(wanted), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_memory_is_not_copied_for_that() -> None:
+    model = build("transformer")
+    state = repeat_rows(model.start(SOURCE), 2)
+    kept = {tensor.data_ptr() for tensor in tensors_of(state)}
+    found = tensors_of(select_rows_within(state, torch.tensor([1, 0, 3, 2, 5, 4])))
+    assert sum(tensor.data_ptr() in kept for tensor in found if tensor.numel()) == 2 * 3  # layers, parts

@@ -34,6 +34,27 @@ def select_rows(state: State, rows: Int[Tensor, "rows"]) -> State:
     return map_tensors(lambda tensor: tensor.index_select(0, rows), state)
 
 
+def select_rows_within(state: State, rows: Int[Tensor, "rows"]) -> State:
+    """As ``select_rows``, where every row becomes one with the same memory, as hypotheses of a sentence do.
+
+    A named tuple may say in ``of_memory`` which of its fields are the same in all such rows: they are left as
+    they are, which saves copying all that was made of a source.
+    """
+    if state is None:
+        return None
+    if isinstance(state, Tensor):
+        return state.index_select(0, rows)
+    if isinstance(state, dict):
+        return {key: select_rows_within(value, rows) for key, value in state.items()}
+    if hasattr(state, "_fields"):
+        shared = getattr(state, "of_memory", ())
+        fields = zip(state._fields, state, strict=True)
+        return type(state)(
+            *(value if name in shared else select_rows_within(value, rows) for name, value in fields)
+        )
+    return type(state)([select_rows_within(value, rows) for value in state])
+
+
 def repeat_rows(state: State, times: int) -> State:
     """Each row ``times`` times, copies side by side."""
     return map_tensors(lambda tensor: tensor.repeat_interleave(times, dim=0), state)

@@ -153,6 +153,10 @@ class Remembered(NamedTuple):
     values: Float[Tensor, "batch heads source width"]
     real: Bool[Tensor, "batch source"]
 
+    @property
+    def of_memory(self) -> tuple[str, ...]:
+        return ("keys", "values", "real")
+
 
 class MemoryAttention(Mixer):
     looks_at = "memory"

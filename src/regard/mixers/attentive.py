@@ -29,6 +29,10 @@ class Looking(NamedTuple):
     values: Float[Tensor, "batch 1 source memory"]
     mask: Bool[Tensor, "batch 1 1 source"]
 
+    @property
+    def of_memory(self) -> tuple[str, ...]:
+        return ("keys", "values", "mask")
+
     def look(
         self, query: Float[Tensor, "batch width"], score: Score, watch: Watch | None
     ) -> Float[Tensor, "batch memory"]:

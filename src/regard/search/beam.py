@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from regard.core.state import State, select_rows
+from regard.core.state import State, select_rows, select_rows_within
 from regard.search.constraints import IMPOSSIBLE
 from regard.search.continuations import best_continuations, precise
 from regard.search.goals import seek
@@ -101,7 +101,8 @@ class Beam(Searcher):
                 rest = (~done).nonzero().squeeze(1)
                 live, finished, chosen = select_rows((live, finished, chosen), rest)
             tokens = chosen.token.flatten()
-            state, memory = _reorder((state, memory), chosen.row.flatten(), len(log_probs))
+            within = not bool(done.any()) and len(tokens) == len(log_probs)
+            state, memory = _reorder((state, memory), chosen.row.flatten(), len(log_probs), within)
             memory = question.rules.follow(tokens, memory)
         paths = trellis.read()
         return [[_answer(paths, ending) for ending in some] for some in endings]
@@ -201,11 +202,12 @@ class Beam(Searcher):
         question.keep.expand(time, live.sentence, Expanded(*columns))
 
 
-def _reorder(state: State, rows: Int[Tensor, "rows"], before: int) -> State:
-    """Copying a long state is dear: leave it alone when every row stays where it was."""
+def _reorder(state: State, rows: Int[Tensor, "rows"], before: int, within: bool) -> State:
+    """Copying a long state is dear: leave it alone when every row stays where it was, and what belongs to the
+    sentence when every row stays ``within`` its own."""
     if len(rows) == before and torch.equal(rows, torch.arange(before, device=rows.device)):
         return state
-    return select_rows(state, rows)
+    return select_rows_within(state, rows) if within else select_rows(state, rows)
 
 
 def _answer(paths: Paths, ending: Ending) -> Hypothesis:
