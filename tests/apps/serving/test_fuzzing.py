@@ -45,7 +45,7 @@ def one(
     cases: object, server: Served, session: requests.Session, statuses: Counter[int], examples: int
 ) -> None:
     @settings(
-        max_examples=examples, database=None, deadline=None, derandomize=True,
+        max_examples=examples, database=None, deadline=None, derandomize=examples < 100,
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(cases)  # type: ignore[arg-type]
