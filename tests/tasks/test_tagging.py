@@ -12,7 +12,7 @@ from seqeval.metrics import f1_score, precision_score, recall_score
 from seqeval.scheme import IOB1, IOB2, IOBES
 
 import regard
-from regard.apps.cli import run as regard_run
+from regard.apps.commands.answering import run as regard_run
 from regard.apps.columns import blocks_of
 from regard.apps.training import train
 from regard.core.errors import DataError, UsageError
