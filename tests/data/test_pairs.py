@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from regard.core.errors import DataError, UsageError
+from regard.core.state import tensors_of
 from regard.data.holding_out import held_out
 from regard.data.pairs import PairBatch, Pairs, PairsSpec
 from regard.data.readers import Record
@@ -37,7 +38,7 @@ def write_tsv(path: Path, rows: list[tuple[str, str]]) -> Path:
 
 
 def same(left: PairBatch, right: PairBatch) -> bool:
-    tensors = zip((*left.source, *left.target), (*right.source, *right.target), strict=True)
+    tensors = zip(tensors_of(left[:2]), tensors_of(right[:2]), strict=True)
     return np.array_equal(left.rows, right.rows) and all(a.equal(b) for a, b in tensors)
 
 

@@ -12,8 +12,8 @@ from seqeval.metrics import f1_score, precision_score, recall_score
 from seqeval.scheme import IOB1, IOB2, IOBES
 
 import regard
-from regard.apps.commands.answering import run as regard_run
 from regard.apps.columns import blocks_of
+from regard.apps.commands.answering import run as regard_run
 from regard.apps.training import train
 from regard.core.errors import DataError, UsageError
 from regard.data.column_files import ColumnSpec, read_column_blocks

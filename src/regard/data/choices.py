@@ -4,8 +4,6 @@ As a line of text a question is what is given and its choices, with tabs between
 "context", "question" (either may be missing) and "choices".
 """
 
-import csv
-import hashlib
 import json
 import re
 import time
@@ -19,13 +17,15 @@ from pydantic import Field, model_validator
 from regard.core.errors import DataError, nearest
 from regard.data.data import DataSpec
 from regard.data.examples import Example, Examples, PreparedExamples, report_of
-from regard.data.holding_out import held_out
+from regard.data.given import fingerprint_of, name_of
+from regard.data.holding_out import held_out, parted
 from regard.data.json_items import json_items, kind_of, text_of
 from regard.data.layouts import LayoutSpec, Reading
 from regard.data.letters import WHOLE_WORDS, words_of
 from regard.data.lexicon import Lexicon
 from regard.data.lines import read_lines, shown
-from regard.data.places import ending, find_splits
+from regard.data.places import ending, to_be_judged_on, to_learn_from
+from regard.data.tables import table_rows
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
 
 BETWEEN = "\t"
@@ -99,33 +99,31 @@ class ChoicesSpec(DataSpec):
         rows = self.questions(train)
         if valid is None:
             kept = held_out((row.text for row in rows), self.held_out, self.held_out_most, seed)
-            judged = [row for row, held in zip(rows, kept, strict=True) if held]
-            rows = [row for row, held in zip(rows, kept, strict=True) if not held]
+            rows, judged = parted(rows, kept)
         else:
             judged = self.questions(valid)
         if not rows:
-            raise DataError("there is no question to train on", file=_name_of(train))
+            raise DataError("there is no question to train on", file=name_of(train, "given questions"))
         tokenizer = known["text"] if known is not None else self._learned(rows)
         lexicon = Lexicon({"text": tokenizer.with_tokens(self.layout.new_tokens)})
         encoded, kept_back = (self._encoded(some, lexicon["text"]) for some in (rows, judged))
         seconds = time.perf_counter() - started
-        report = report_of(_name_of(train), lexicon, encoded, kept_back, self.longest, 0, seconds)
+        report = report_of(
+            name_of(train, "given questions"), lexicon, encoded, kept_back, self.longest, 0, seconds
+        )
         widest = max(example.tokens for part in (encoded, kept_back) for example in part.encoded)
         budget = max(self.batch_tokens, widest)
-        fingerprint = _fingerprint(rows, judged)
+        fingerprint = fingerprint_of(
+            *([(row.text, str(row.right)) for row in some] for some in (rows, judged))
+        )
         return PreparedExamples(lexicon, encoded, kept_back, budget, seed, fingerprint, report)
 
     def find(self, data: Any, valid: Any | None) -> tuple[Any, Any | None]:
-        if not isinstance(data, str | Path):
-            return data, valid
-        splits = find_splits(data)
-        return splits.train, splits.valid if valid is None else valid
+        return to_learn_from(data, valid)
 
     def records(self, data: str) -> list[tuple[str, ...]]:
         """The question as a line of text, and which choice is right, counted from 0."""
-        splits = find_splits(data)
-        chosen = splits.test or splits.valid or splits.train if Path(data).is_dir() else splits.train
-        return [(row.text, str(row.right)) for row in self.questions(chosen)]
+        return [(row.text, str(row.right)) for row in self.questions(to_be_judged_on(data))]
 
     def questions(self, given: GivenChoices) -> list[Question]:
         """Every one of them with a right choice."""
@@ -194,7 +192,7 @@ class ChoicesSpec(DataSpec):
                 yield self._from_object(item, name, line)
             return
         columns: Sequence[str] = self.columns
-        for line, cells in _tables(path, kind == "csv"):
+        for line, cells in table_rows(path, kind == "csv"):
             if not columns:
                 names = [cell.strip().lower() for cell in cells]
                 if "label" in names or any(alias in names for alias in KEYS["label"]):
@@ -278,34 +276,5 @@ def _checked(question: Question) -> Question:
     return question
 
 
-def _tables(path: str | Path, quoted: bool) -> Iterator[tuple[int, list[str]]]:
-    if not quoted:
-        yield from ((line.number, line.text.split("\t")) for line in read_lines(path))
-        return
-    reader, begin = csv.reader((line.text + "\n" for line in read_lines(path)), strict=True), 1
-    try:
-        for cells in reader:
-            yield begin, cells
-            begin = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"broken CSV: {error}", file=shown(path), line=begin) from None
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _name_of(given: GivenChoices) -> str:
-    if isinstance(given, str | Path):
-        return str(given)
-    paths = [str(row) for row in given if isinstance(row, str | Path)] if isinstance(given, Sequence) else []
-    return ",".join(paths) or "given questions"
-
-
-def _fingerprint(*parts: Sequence[Question]) -> str:
-    digest = hashlib.sha256()
-    for rows in parts:
-        for row in rows:
-            digest.update(f"{row.text}\x1e{row.right}\x1d".encode())
-        digest.update(b"\x1c")
-    return digest.hexdigest()

@@ -8,9 +8,12 @@ tell which other rows training has to do without.
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Bool
+
+Row = TypeVar("Row")
 
 
 def content_hash(text: str, seed: int) -> int:
@@ -30,6 +33,12 @@ def held_out(sources: Iterable[str], share: float, most: int, seed: int) -> Bool
     taken = int(np.searchsorted(together, max(1, wanted), side="right"))
     taken = min(max(1, taken), len(groups) - 1)
     return np.asarray(hashes < groups[taken])
+
+
+def parted(rows: Sequence[Row], held: Bool[np.ndarray, "rows"]) -> tuple[list[Row], list[Row]]:
+    """The rows to train on, and those held out."""
+    both = list(zip(rows, held.tolist(), strict=True))
+    return [row for row, kept in both if not kept], [row for row, kept in both if kept]
 
 
 def affordable(drawn: Sequence[str], sample: Iterable[str], share: float, seed: int) -> list[int]:

@@ -13,14 +13,14 @@ from regard.core.errors import DataError
 from regard.data.data import DataSpec
 from regard.data.examples import Example, Examples, PreparedExamples, report_of
 from regard.data.formats import Record
-from regard.data.holding_out import held_out
+from regard.data.holding_out import held_out, parted
 from regard.data.hub import HubRecords, hub_splits, is_hub_name
 from regard.data.labels import Labels
 from regard.data.layouts import LayoutSpec, Reading
 from regard.data.letters import WHOLE_WORDS, words_of
 from regard.data.lexicon import Lexicon
 from regard.data.origins import Given, origin_of
-from regard.data.places import find_splits
+from regard.data.places import to_be_judged_on, to_learn_from
 from regard.data.readers import ReadReport, full_records, read_records
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
 
@@ -85,7 +85,7 @@ class LabelledSpec(DataSpec):
         rows = list(full_records(origin, read))
         if other is None:
             kept = held_out(map(self.text_of, rows), self.held_out, self.held_out_most, seed)
-            rows, judged = _parted(rows, kept)
+            rows, judged = parted(rows, kept)
         else:
             judged = list(full_records(other, ReadReport()))
         if not rows:
@@ -101,10 +101,7 @@ class LabelledSpec(DataSpec):
         if is_hub_name(data):
             hub = hub_splits(data)
             return hub["train"], hub["valid"] if valid is None else valid
-        if not isinstance(data, str | Path):
-            return data, valid
-        splits = find_splits(data)
-        return splits.train, splits.valid if valid is None else valid
+        return to_learn_from(data, valid)
 
     def records(self, data: str) -> list[tuple[str, ...]]:
         """The text, or both with a tab between them, and the label."""
@@ -151,9 +148,7 @@ class LabelledSpec(DataSpec):
         if is_hub_name(data):
             hub = hub_splits(data)
             return list(HubRecords(hub["test"] or hub["valid"] or data, self.record_fields))
-        splits = find_splits(data)
-        chosen = splits.test or splits.valid or splits.train if Path(data).is_dir() else splits.train
-        return list(read_records(chosen, self.record_fields, columns=self.columns))
+        return list(read_records(to_be_judged_on(data), self.record_fields, columns=self.columns))
 
     def _lexicon(self, rows: list[Record], held: list[Record], known: Lexicon | None) -> Lexicon:
         labels = {} if known is None else known.labels
@@ -191,10 +186,3 @@ def number_of(text: str, file: str | None = None, line: int | None = None) -> fl
     if not np.isfinite(value):
         raise DataError(f"expected a number, found {text!r}", file=file, line=line, field="label")
     return value
-
-
-def _parted(rows: list[Record], held: np.ndarray) -> tuple[list[Record], list[Record]]:
-    return (
-        [row for row, kept in zip(rows, held, strict=True) if not kept],
-        [row for row, kept in zip(rows, held, strict=True) if kept],
-    )

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from regard.core.errors import DataError
 from regard.core.sequences import Tokens
 from regard.data.batches import evaluation_batches
 from regard.data.corpora import EMBEDDED, embedded
@@ -18,7 +17,7 @@ from regard.data.origins import Given, Origin, origin_of
 from regard.data.pair_batches import PairBatch, PairBatches
 from regard.data.pair_cache import PairsReport
 from regard.data.pair_spec import PairsPlan
-from regard.data.places import Where, find_splits
+from regard.data.places import to_be_judged_on, to_learn_from
 from regard.data.portions import supply_in_portions
 from regard.data.readers import PAIR, read_records
 from regard.data.supply import Supplied
@@ -50,10 +49,7 @@ class PairsSpec(PairsPlan):
         if is_hub_name(data):
             hub = hub_splits(data)
             return hub["train"], hub["valid"] if valid is None else valid
-        if not isinstance(data, str | Path):
-            return data, valid
-        splits = find_splits(data)
-        return splits.train, splits.valid if valid is None else valid
+        return to_learn_from(data, valid)
 
     def records(self, data: str) -> list[tuple[str, ...]]:
         if data in EMBEDDED:
@@ -62,13 +58,8 @@ class PairsSpec(PairsPlan):
             hub = hub_splits(data)
             named = hub["test"] or hub["valid"] or data
             return [(one.fields["source"], one.fields["target"]) for one in HubRecords(named, PAIR)]
-        chosen: Where = data
-        if Path(data).is_dir():
-            splits = find_splits(data)
-            if splits.test is None and splits.valid is None:
-                raise DataError("this folder has neither a test nor a validation part", file=data)
-            chosen = splits.test or splits.valid or ()
-        return [(record.fields["source"], record.fields["target"]) for record in read_records(chosen, PAIR)]
+        found = read_records(to_be_judged_on(data), PAIR)
+        return [(record.fields["source"], record.fields["target"]) for record in found]
 
 
 class Pairs:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from regard.core.errors import DataError
 from regard.data.lines import STDIN, check_file
@@ -80,6 +80,25 @@ def find_splits(where: Where) -> Splits:
         expected = f"train.* ({endings}, or two files such as train.en and train.de)"
         raise DataError(f"expected {expected} in this folder, found {there}", file=folder)
     return Splits(found["train"], found["valid"], found["test"])
+
+
+def to_learn_from(data: Any, valid: Any | None) -> tuple[Any, Any | None]:
+    """What is trained on and validated with: the parts of a folder, or what was given as it is."""
+    if not isinstance(data, str | Path):
+        return data, valid
+    splits = find_splits(data)
+    return splits.train, splits.valid if valid is None else valid
+
+
+def to_be_judged_on(data: str) -> Files:
+    """The test part of a folder, or its validation part; a file itself."""
+    splits = find_splits(data)
+    if not Path(data).is_dir():
+        return splits.train
+    chosen = splits.test or splits.valid
+    if chosen is None:
+        raise DataError("this folder has neither a test nor a validation part", file=data)
+    return chosen
 
 
 def split_named(folder: Path, split: str) -> Files | None:

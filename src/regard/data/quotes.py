@@ -4,8 +4,6 @@ As a line of text a question comes first, then a tab, then the text that is read
 that text to the character. One too long for a row is read in several that overlap, each behind the question.
 """
 
-import csv
-import hashlib
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,14 +16,16 @@ from pydantic import Field, model_validator
 from regard.core.errors import DataError, nearest
 from regard.data.data import DataSpec
 from regard.data.examples import Example, Examples, PreparedExamples, report_of
-from regard.data.holding_out import held_out
+from regard.data.given import fingerprint_of, name_of
+from regard.data.holding_out import held_out, parted
 from regard.data.json_items import json_items, kind_of, parse_json, text_of
 from regard.data.labels import Labels
 from regard.data.layouts import LayoutSpec, Reading
 from regard.data.letters import WHOLE_WORDS, words_of
 from regard.data.lexicon import Lexicon
 from regard.data.lines import read_lines, shown
-from regard.data.places import ending, find_splits
+from regard.data.places import ending, to_be_judged_on, to_learn_from
+from regard.data.tables import table_rows
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
 
 BETWEEN = "\t"
@@ -135,31 +135,27 @@ class QuotesSpec(DataSpec):
         rows = self.questions(train)
         if valid is None:
             kept = held_out((row.context for row in rows), self.held_out, self.held_out_most, seed)
-            judged = [row for row, held in zip(rows, kept, strict=True) if held]
-            rows = [row for row, held in zip(rows, kept, strict=True) if not held]
+            rows, judged = parted(rows, kept)
         else:
             judged = self.questions(valid)
         if not rows:
-            raise DataError("there is no question to train on", file=_name_of(train))
+            raise DataError("there is no question to train on", file=name_of(train, "given questions"))
         lexicon = self._lexicon(rows, judged, known)
         encoded, kept_back = (self._encoded(some, lexicon["text"]) for some in (rows, judged))
         seconds = time.perf_counter() - started
-        report = report_of(_name_of(train), lexicon, encoded, kept_back, self.longest, 0, seconds)
+        report = report_of(
+            name_of(train, "given questions"), lexicon, encoded, kept_back, self.longest, 0, seconds
+        )
         report = report._replace(examples=len(rows), validation=len(judged), classes=0)
-        fingerprint = _fingerprint(rows, judged)
+        fingerprint = fingerprint_of(*([(repr(row[:3]),) for row in some] for some in (rows, judged)))
         return PreparedExamples(lexicon, encoded, kept_back, self.batch_tokens, seed, fingerprint, report)
 
     def find(self, data: Any, valid: Any | None) -> tuple[Any, Any | None]:
-        if not isinstance(data, str | Path):
-            return data, valid
-        splits = find_splits(data)
-        return splits.train, splits.valid if valid is None else valid
+        return to_learn_from(data, valid)
 
     def records(self, data: str) -> list[tuple[str, ...]]:
         """Question and text with a tab between them; every right answer with tabs between."""
-        splits = find_splits(data)
-        chosen = splits.test or splits.valid or splits.train if Path(data).is_dir() else splits.train
-        return [(row.source, row.target) for row in self.questions(chosen)]
+        return [(row.source, row.target) for row in self.questions(to_be_judged_on(data))]
 
     def questions(self, given: GivenQuotes) -> list[Question]:
         if isinstance(given, str | Path):
@@ -302,7 +298,7 @@ def _read(path: str | Path, name: str, kind: str, columns: Sequence[str]) -> Ite
 
 
 def _from_table(path: str | Path, name: str, quoted: bool, columns: Sequence[str]) -> Iterator[Question]:
-    for line, cells in _rows(path, quoted):
+    for line, cells in table_rows(path, quoted):
         if not columns:
             columns = [cell.strip().lower() for cell in cells]
             if not any(alias in columns for alias in KEYS["question"]):
@@ -323,19 +319,6 @@ def _from_table(path: str | Path, name: str, quoted: bool, columns: Sequence[str
         if item.get("start"):
             values["start"] = int(item["start"])
         yield from _questions(values, _Place(name, line))
-
-
-def _rows(path: str | Path, quoted: bool) -> Iterator[tuple[int, list[str]]]:
-    if not quoted:
-        yield from ((line.number, line.text.split("\t")) for line in read_lines(path))
-        return
-    reader, begin = csv.reader((line.text + "\n" for line in read_lines(path)), strict=True), 1
-    try:
-        for cells in reader:
-            yield begin, cells
-            begin = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"broken CSV: {error}", file=shown(path), line=begin) from None
 
 
 def _questions(item: Any, place: _Place) -> Iterator[Question]:
@@ -416,19 +399,3 @@ def _text(item: Mapping[str, Any], field: str, place: _Place) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _name_of(given: GivenQuotes) -> str:
-    if isinstance(given, str | Path):
-        return str(given)
-    paths = [str(row) for row in given if isinstance(row, str | Path)] if isinstance(given, Sequence) else []
-    return ",".join(paths) or "given questions"
-
-
-def _fingerprint(*parts: Sequence[Question]) -> str:
-    digest = hashlib.sha256()
-    for rows in parts:
-        for row in rows:
-            digest.update(repr(row[:3]).encode())
-        digest.update(b"\x1c")
-    return digest.hexdigest()

@@ -1,6 +1,5 @@
 """Sentences with a tag for every word: what a tagger learns from."""
 
-import hashlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,11 +12,12 @@ from regard.core.errors import DataError
 from regard.data.column_files import ColumnSpec, TaggedSentence, as_one_word, read_tagged, words_of
 from regard.data.data import DataSpec
 from regard.data.examples import Example, Examples, PreparedExamples, report_of
-from regard.data.holding_out import held_out
+from regard.data.given import fingerprint_of, name_of
+from regard.data.holding_out import held_out, parted
 from regard.data.labels import Labels
 from regard.data.layouts import LayoutSpec, Reading
 from regard.data.lexicon import Lexicon
-from regard.data.places import find_splits
+from regard.data.places import to_be_judged_on, to_learn_from
 from regard.data.tag_schemes import Scheme, convert, scheme_of
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
 
@@ -66,36 +66,34 @@ class TaggedSpec(DataSpec):
         started = time.perf_counter()
         rows = self.sentences(train)
         if not rows:
-            raise DataError("there is no sentence to train on", file=name_of(train))
+            raise DataError("there is no sentence to train on", file=name_of(train, "given sentences"))
         if valid is None:
             kept = held_out((" ".join(row.words) for row in rows), self.held_out, self.held_out_most, seed)
-            judged = [row for row, held in zip(rows, kept, strict=True) if held]
-            rows = [row for row, held in zip(rows, kept, strict=True) if not held]
+            rows, judged = parted(rows, kept)
         else:
             judged = self.sentences(valid)
-        fingerprint = fingerprint_of(rows, judged)
+        fingerprint = fingerprint_of(
+            *([(*row.words, "\x1e", *row.tags) for row in some] for some in (rows, judged))
+        )
         lexicon = self._lexicon(rows, judged, known)
         encoded, kept_back = (self._encoded(some, lexicon) for some in (rows, judged))
         seconds = time.perf_counter() - started
-        report = report_of(name_of(train), lexicon, encoded, kept_back, self.longest, 0, seconds)
+        report = report_of(
+            name_of(train, "given sentences"), lexicon, encoded, kept_back, self.longest, 0, seconds
+        )
         return PreparedExamples(lexicon, encoded, kept_back, self.batch_tokens, seed, fingerprint, report)
 
     def find(self, data: Any, valid: Any | None) -> tuple[Any, Any | None]:
-        if not isinstance(data, str | Path):
-            return data, valid
-        splits = find_splits(data)
-        return splits.train, splits.valid if valid is None else valid
+        return to_learn_from(data, valid)
 
     def records(self, data: str) -> list[tuple[str, ...]]:
         """The words, and the tags, with blanks between them."""
-        splits = find_splits(data)
-        chosen = splits.test or splits.valid or splits.train if Path(data).is_dir() else splits.train
-        return [(" ".join(row.words), " ".join(row.tags)) for row in self.sentences(chosen)]
+        return [(" ".join(row.words), " ".join(row.tags)) for row in self.sentences(to_be_judged_on(data))]
 
     def sentences(self, given: GivenTags) -> list[TaggedSentence]:
         """Their tags in the scheme that is learned."""
         rows = list(_sentences(given, self.columns))
-        if self.scheme is None or _scheme_of(rows, name_of(given)) is None:
+        if self.scheme is None or _scheme_of(rows, name_of(given, "given sentences")) is None:
             return rows
         return [row._replace(tags=tuple(convert(row.tags, self.scheme))) for row in rows]
 
@@ -186,21 +184,3 @@ def _scheme_of(rows: Sequence[TaggedSentence], name: str) -> Scheme | None:
             except DataError:
                 raise DataError(str(error), file=name, line=row.line, field="tags") from None
         raise
-
-
-def name_of(given: GivenTags) -> str:
-    if isinstance(given, str | Path):
-        return str(given)
-    paths = (
-        [str(part) for part in given if isinstance(part, str | Path)] if isinstance(given, Sequence) else []
-    )
-    return ",".join(paths) or "given sentences"
-
-
-def fingerprint_of(*parts: Sequence[TaggedSentence]) -> str:
-    digest = hashlib.sha256()
-    for rows in parts:
-        for row in rows:
-            digest.update("\x1f".join((*row.words, "\x1e", *row.tags, "\x1d")).encode())
-        digest.update(b"\x1c")
-    return digest.hexdigest()
