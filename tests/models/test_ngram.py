@@ -381,7 +381,7 @@ def test_smoothed_targets_and_two_vocabularies_are_refused() -> None:
 
 def test_special_tokens_are_the_tokenizers() -> None:
     special = LEARNED_MARKS
-    assert special == (ngram.PADDING, ngram.UNKNOWN, ngram.BEGIN, ngram.END)
+    assert special[:4] == (ngram.PADDING, ngram.UNKNOWN, ngram.BEGIN, ngram.END)
 
 
 def test_spec_goes_to_json_and_back() -> None:
