@@ -172,6 +172,8 @@ def test_what_cannot_be_served_is_said_at_once(regard: Command, run_folder: Path
         ([run_folder, "--detect", "none"], "--detect none: no such run"),
         ([run_folder, "--keys", tmp_path / "none"], "cannot be read"),
         ([run_folder, "--host", "192.0.2.1"], "cannot listen on 192.0.2.1"),
+        ([run_folder, "--engine", "torch2"], "did you mean 'torch'"),
+        ([run_folder, "--precision", "int4"], "--precision int4"),
     ):
         done = regard("serve", *arguments)
         assert done.code == 2

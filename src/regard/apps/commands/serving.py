@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regard.apps.commands.options import Device
+from regard.apps.commands.options import Device, EngineName, PrecisionName
 
 
 def serve(
@@ -40,6 +40,8 @@ def serve(
     ] = False,
     drain: Annotated[float, typer.Option(help="Seconds to finish what was accepted.", min=0)] = 60.0,
     device: Device = None,
+    engine: EngineName = "auto",
+    precision: PrecisionName = "float32",
 ) -> None:
     """Answer over HTTP, for clients of LibreTranslate and OpenAI and for your own."""
     from functools import partial
@@ -49,13 +51,17 @@ def serve(
     from regard.apps.serving.offers import mounted_inspector, offers_of
     from regard.apps.serving.process import serve as serve_forever
     from regard.apps.session import load
+    from regard.engines.choice import wanted_engine, wanted_precision
 
     limits = Limits(
         queue=queue, deadline=deadline, texts=texts, body=body, per_minute=per_minute, drain=drain
     )
     wanted = Wanted(offers_of(folders, languages or []), limits, keys, detect, preload, loaded)
     page = mounted_inspector(device, [host]) if inspect else None
-    serve_forever(application(wanted, partial(load, device=device), page), host, port, drain)
+    opening = partial(
+        load, device=device, engine=wanted_engine(engine), precision=wanted_precision(precision)
+    )
+    serve_forever(application(wanted, opening, page), host, port, drain)
 
 
 def key(
