@@ -17,7 +17,8 @@ import regard
 from regard.apps.training import train
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Places
-from regard.data.quotes import Question, Quote, QuotesSpec
+from regard.data.quote_files import Question, Quote
+from regard.data.quotes import QuotesSpec
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
 from regard.heads.quotes import QuoteSpec
 from regard.search.ranking import RankingSpec

@@ -6,62 +6,30 @@ that text to the character. One too long for a row is read in several that overl
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, model_validator
 
-from regard.core.errors import DataError, nearest
+from regard.core.errors import DataError
 from regard.data.data import DataSpec
 from regard.data.examples import Example, Examples, PreparedExamples, report_of
 from regard.data.given import fingerprint_of, name_of
 from regard.data.holding_out import held_out, parted
-from regard.data.json_items import json_items, kind_of, parse_json, text_of
 from regard.data.labels import Labels
 from regard.data.layouts import LayoutSpec, Reading
 from regard.data.letters import WHOLE_WORDS, words_of
 from regard.data.lexicon import Lexicon
-from regard.data.lines import read_lines, shown
-from regard.data.places import ending, to_be_judged_on, to_learn_from
-from regard.data.tables import table_rows
+from regard.data.places import to_be_judged_on, to_learn_from
+from regard.data.quote_files import BETWEEN, Place, Question, located, questions_of, read_questions
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
 
-BETWEEN = "\t"
 QUOTE, NOTHING = "quote", "nothing"
 """Kinds of answers: what is quoted, and that there is nothing to quote."""
-KEYS: dict[str, tuple[str, ...]] = {
-    "context": ("context", "text", "passage", "document"),
-    "question": ("question", "query"),
-    "answer": ("answer", "answers"),
-    "start": ("start", "answer_start", "begin"),
-}
-"""Names that keys and columns go by, the first that is there counts."""
-
 GivenQuotes: TypeAlias = str | Path | Sequence[str | Path] | Iterable[tuple[str, ...]]
 """A file; or questions as they are: question and text with a tab between, and answers with tabs between."""
-
-
-class Quote(NamedTuple):
-    begin: int
-    text: str
-
-
-class Question(NamedTuple):
-    question: str
-    context: str
-    quotes: tuple[Quote, ...]
-    """Every answer that counts as right; none where the text does not answer."""
-    name: str = ""
-
-    @property
-    def source(self) -> str:
-        return f"{_one_line(self.question)}{BETWEEN}{self.context}"
-
-    @property
-    def target(self) -> str:
-        return BETWEEN.join(dict.fromkeys(_one_line(quote.text) for quote in self.quotes))
 
 
 class Window(NamedTuple):
@@ -163,19 +131,19 @@ class QuotesSpec(DataSpec):
         found = list[Question]()
         for line, row in enumerate(given, start=1):
             if isinstance(row, str | Path):
-                found += _from_file(row, self.columns)
+                found += read_questions(row, self.columns)
                 continue
             question, context = self.parted(row[0], line)
-            place = _Place("given questions", line)
+            place = Place("given questions", line)
             texts = [text for text in row[1].split(BETWEEN) if text]
-            found.append(Question(question, context, tuple(_located(context, t, None, place) for t in texts)))
+            found.append(Question(question, context, tuple(located(context, t, None, place) for t in texts)))
         return found
 
     def parted(self, text: str, line: int) -> tuple[str, str]:
         """A question and what is read for it, of a line or of a JSON object."""
         if text.lstrip().startswith("{"):
             with suppress(json.JSONDecodeError):  # a text may begin like that
-                asked = next(_questions(json.loads(text), _Place("", line)))
+                asked = next(questions_of(json.loads(text), Place("", line)))
                 return asked.question, asked.context
         question, tab, context = text.partition(BETWEEN)
         if not tab or not context.strip():
@@ -264,138 +232,3 @@ def _wanted(row: Question, part: Window, offsets: Sequence[tuple[int, int]]) -> 
     if not inside or inside[0] < part.first or inside[-1] >= part.first + held:
         return [0, 0]
     return [inside[0] - part.first + 1, inside[-1] - part.first + 1]
-
-
-class _Place(NamedTuple):
-    file: str
-    line: int | None
-    name: str = ""
-
-    def complaint(self, said: str) -> DataError:
-        return DataError(said, file=self.file or None, line=self.line, field=self.name or None)
-
-
-def _from_file(path: str | Path, columns: Sequence[str]) -> Iterator[Question]:
-    name, kind = shown(path), ending(path)
-    found = 0
-    for question in _read(path, name, kind, columns):
-        found += 1
-        yield question
-    if not found:
-        raise DataError("there is no question in the file", file=name)
-
-
-def _read(path: str | Path, name: str, kind: str, columns: Sequence[str]) -> Iterator[Question]:
-    if kind == "json":
-        whole = parse_json("\n".join(line.text for line in read_lines(path)), name, None)
-        for number, item in enumerate(whole if isinstance(whole, list) else [whole], start=1):
-            yield from _questions(item, _Place(name, number if isinstance(whole, list) else None))
-    elif kind == "jsonl":
-        for line, item in json_items(read_lines(path), name):
-            yield from _questions(item, _Place(name, line))
-    else:
-        yield from _from_table(path, name, kind == "csv", columns)
-
-
-def _from_table(path: str | Path, name: str, quoted: bool, columns: Sequence[str]) -> Iterator[Question]:
-    for line, cells in table_rows(path, quoted):
-        if not columns:
-            columns = [cell.strip().lower() for cell in cells]
-            if not any(alias in columns for alias in KEYS["question"]):
-                said = "expected a header with context, question and answer, or data.columns that names them"
-                raise DataError(said, file=name, line=line)
-            continue
-        if len(cells) != len(columns):
-            said = f"expected {len(columns)} columns ({', '.join(columns)}), found {len(cells)}"
-            raise DataError(said, file=name, line=line)
-        item = dict(zip(columns, cells, strict=True))
-        start = next((key for key in KEYS["start"] if key in item), None)
-        if start is not None:
-            said = item.pop(start).strip()
-            if said and not said.isdigit():
-                raise DataError(f"expected a number, found {said!r}", file=name, line=line, field=start)
-            item["start"] = said
-        values: dict[str, Any] = {k: v for k, v in item.items() if k != "start"}
-        if item.get("start"):
-            values["start"] = int(item["start"])
-        yield from _questions(values, _Place(name, line))
-
-
-def _questions(item: Any, place: _Place) -> Iterator[Question]:
-    """Of SQuAD's whole file, of one of its articles or paragraphs, or of one question beside its text."""
-    if not isinstance(item, Mapping):
-        raise place.complaint(f"expected an object with 'context' and 'question', got {kind_of(item)}")
-    for inner in ("data", "paragraphs"):
-        if isinstance(item.get(inner), list):
-            for part in item[inner]:
-                yield from _questions(part, place)
-            return
-    context = _text(item, "context", place)
-    if isinstance(item.get("qas"), list):
-        for asked in item["qas"]:
-            named = place._replace(name=f"question {asked['id']}") if "id" in asked else place
-            yield _question(asked, context, named)
-    else:
-        yield _question(item, context, place)
-
-
-def _question(item: Mapping[str, Any], context: str, place: _Place) -> Question:
-    question = _text(item, "question", place)
-    if not context.strip():
-        raise place.complaint("the text that is read for it is empty")
-    name = text_of(item.get("id", ""), "id", place.file, place.line)
-    if item.get("is_impossible"):
-        return Question(question, context, (), name)
-    key = next((key for key in KEYS["answer"] if key in item), None)
-    start = next((item[key] for key in KEYS["start"] if key in item), None)
-    pairs = _pairs(None if key is None else item[key], start, place)
-    return Question(question, context, tuple(_located(context, *pair, place) for pair in pairs), name)
-
-
-def _pairs(given: Any, start: Any, place: _Place) -> list[tuple[str, int | None]]:
-    """Answers in whatever form, each with where it begins, if that is said."""
-    if given is None or given == "" or given == []:
-        return []
-    if isinstance(given, str):
-        return [(given, start if isinstance(start, int) else None)]
-    if isinstance(given, Mapping):  # the columns of the Hugging Face hub
-        texts, starts = given.get("text", []), given.get("answer_start", [])
-        return list(zip(texts, starts or [None] * len(texts), strict=True))
-    found = list[tuple[str, int | None]]()
-    for one in given:
-        if isinstance(one, Mapping) and "text" in one:
-            found.append((one["text"], one.get("answer_start")))
-        elif isinstance(one, list) and len(one) == 2:
-            found.append((one[1], one[0]))
-        elif isinstance(one, str):
-            found.append((one, None))
-        else:
-            raise place.complaint(f"expected an answer with 'text' and 'answer_start', got {kind_of(one)}")
-    return found
-
-
-def _located(context: str, text: str, begin: int | None, place: _Place) -> Quote:
-    """An answer is what stands there, or it is refused."""
-    if begin is None:
-        begin = context.find(text)
-        if begin < 0:
-            raise place.complaint(f"the answer {text!r:.60} is not in the text")
-    there = context[begin : begin + len(text)]
-    if there != text or not text.strip():
-        elsewhere = context.find(text) if text.strip() else -1
-        hint = f"; it is at {elsewhere}" if elsewhere >= 0 else ""
-        raise place.complaint(
-            f"the answer {text!r:.60} is said to begin at {begin}, where {there!r:.60} is{hint}"
-        )
-    return Quote(begin, text)
-
-
-def _text(item: Mapping[str, Any], field: str, place: _Place) -> str:
-    key = next((key for key in KEYS[field] if key in item), None)
-    if key is None:
-        raise place.complaint(f"there is no {field!r}{nearest(field, map(str, item))}")
-    return text_of(item[key], key, place.file, place.line)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

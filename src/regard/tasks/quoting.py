@@ -15,7 +15,8 @@ from regard.core.sequences import Places, Tokens
 from regard.core.spec import Plain
 from regard.data.examples import tokens_of
 from regard.data.layouts import Reading
-from regard.data.quotes import BETWEEN, NOTHING, QuotesSpec, Windows
+from regard.data.quote_files import BETWEEN
+from regard.data.quotes import NOTHING, QuotesSpec, Windows
 from regard.data.tokenizers import Tokenizer
 from regard.tasks.answers import Answer, Candidate, Scored
 from regard.tasks.quote_scores import quote_scores
