@@ -13,10 +13,12 @@ from regard.models.sequence_to_sequence import SequenceToSequence
 from regard.objectives.forcing import FreeRunningSpec, ScheduledSamplingSpec
 from regard.objectives.next_token import NextTokenSpec, shifted
 from regard.objectives.objective import ObjectiveSpec
+from tests.models.small import MODELS
 from tests.objectives.pairs import (
     PADDING,
     PAIRS,
     SOURCE_ROWS,
+    SOURCES,
     TARGET_ROWS,
     TARGETS,
     Pairs,
@@ -105,3 +107,24 @@ def test_the_spec_goes_to_yaml_and_back() -> None:
     assert ObjectiveSpec.from_yaml(spec.to_yaml()) == spec
     assert spec.to_dict()["kind"] == "next_token"
     assert spec.forcing.to_dict()["kind"] == "scheduled"
+
+
+@every_model
+def test_two_readings_without_dropout_cost_what_one_costs(name: str) -> None:
+    model = build(name)
+    once, twice = cost(model, smoothing=0.1), cost(model, smoothing=0.1, agreement=5.0)
+    assert twice.loss.item() == pytest.approx(once.loss.item())
+    assert twice.count == once.count
+
+
+def test_two_readings_with_dropout_pay_for_how_much_they_disagree() -> None:
+    spec = MODELS["transformer"].override(["decoder.embedding.dropout=0.5"])
+    model = spec.build({"source": SOURCES, "target": TARGETS}).train()
+
+    def at(agreement: float) -> float:
+        torch.manual_seed(0)
+        return cost(model, agreement=agreement).loss.item()
+
+    free, one, two = at(1e-9), at(1.0), at(2.0)
+    assert one > free + 1e-3
+    assert two - one == pytest.approx(one - free, rel=1e-4)

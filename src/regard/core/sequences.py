@@ -43,6 +43,11 @@ class Tokens(NamedTuple):
         rest = (None if part is None else part[begin:end, :longest] for part in self[2:])
         return Tokens(self.ids[begin:end, :longest], real[:, :longest], *rest)
 
+    def twice(self) -> "Tokens":
+        """All rows, and all rows again."""
+        rest = (None if part is None else torch.cat((part, part)) for part in self[2:])
+        return Tokens(torch.cat((self.ids, self.ids)), torch.cat((self.real, self.real)), *rest)
+
     def to(self, device: torch.device | str) -> "Tokens":
         rest = (None if part is None else part.to(device) for part in self[2:])
         return Tokens(self.ids.to(device), self.real.to(device), *rest)

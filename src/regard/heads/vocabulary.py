@@ -4,6 +4,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.core.spec import Spec
+from regard.parts.agreement import agreement_cost
 from regard.parts.cross_entropy import cross_entropy
 from regard.parts.feedforward import ACTIVATIONS, initialise, type_of_activation
 from regard.parts.norms import LayerNormSpec, NormSpec
@@ -67,6 +68,16 @@ class Vocabulary(nn.Module):
     ) -> Float[Tensor, ""]:
         """Smoothed cross-entropy of the wanted words, summed: less memory and time than through logits."""
         return cross_entropy(self._led(x), self.words.weight, self.words.bias, wanted, smoothing)
+
+    def cost_of_readings(
+        self,
+        x: Float[Tensor, "readings rows width"],
+        wanted: Int[Tensor, "rows"],
+        smoothing: float,
+        agreement: float,
+    ) -> Float[Tensor, ""]:
+        """The same of two readings that should agree."""
+        return agreement_cost(self._led(x), self.words.weight, self.words.bias, wanted, smoothing, agreement)
 
     def _led(self, x: Tensor) -> Tensor:
         return x if self.lead is None else self.lead(x)

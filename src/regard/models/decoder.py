@@ -72,6 +72,16 @@ class Decoder(nn.Module):
         """Summed cross-entropy of the tokens that were wanted next."""
         return self.head.cost(x, wanted, smoothing)
 
+    def cost_of_readings(
+        self,
+        x: Float[Tensor, "readings rows width"],
+        wanted: Int[Tensor, "rows"],
+        smoothing: float,
+        agreement: float,
+    ) -> Float[Tensor, ""]:
+        """The same where the tokens before were read twice, and both times should say the same."""
+        return self.head.cost_of_readings(x, wanted, smoothing, agreement)
+
     def step(
         self, tokens: Int[Tensor, "rows"], state: DecoderState
     ) -> tuple[Float[Tensor, "rows vocabulary"], DecoderState]:

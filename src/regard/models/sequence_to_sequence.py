@@ -95,6 +95,15 @@ class SequenceToSequence(nn.Module):
     ) -> Float[Tensor, ""]:
         return self.decoder.cost(x, wanted, smoothing)
 
+    def cost_of_readings(
+        self,
+        x: Float[Tensor, "readings rows width"],
+        wanted: Int[Tensor, "rows"],
+        smoothing: float,
+        agreement: float,
+    ) -> Float[Tensor, ""]:
+        return self.decoder.cost_of_readings(x, wanted, smoothing, agreement)
+
     def step(
         self, tokens: Int[Tensor, "rows"], state: DecoderState
     ) -> tuple[Float[Tensor, "rows vocabulary"], DecoderState]:

@@ -46,16 +46,23 @@ def cross_entropy(
     rows_at_once: int | None = None,
 ) -> Float[Tensor, ""]:
     """The same sum as ``readable_cross_entropy``, in chunks of rows."""
-    if rows_at_once is None:
-        rows_at_once = max(_FEWEST_ROWS, _SCORES_AT_ONCE // len(weight))
+    rows_at_once = rows_at_once or rows_of_a_chunk(weight)
     total: Tensor = _Chunked.apply(x, weight, bias, wanted, smoothing, rows_at_once)  # type: ignore[no-untyped-call]
     return total
 
 
-class _Gradients(NamedTuple):
+class Gradients(NamedTuple):
+    """Slopes of a cost, filled chunk by chunk."""
+
     x: Tensor
     weight: Tensor
     bias: Tensor | None
+
+    @classmethod
+    def zero(cls, x: Tensor, weight: Tensor, bias: Tensor | None) -> "Gradients":
+        return cls(
+            torch.empty_like(x), torch.zeros_like(weight), None if bias is None else torch.zeros_like(bias)
+        )
 
 
 class _Chunked(torch.autograd.Function):
@@ -71,20 +78,19 @@ class _Chunked(torch.autograd.Function):
         smoothing: float,
         rows_at_once: int,
     ) -> Tensor:
-        gradients: _Gradients | None = None
+        gradients: Gradients | None = None
         if any(ctx.needs_input_grad):
-            no_bias = None if bias is None else torch.zeros_like(bias)
-            gradients = _Gradients(torch.empty_like(x), torch.zeros_like(weight), no_bias)
+            gradients = Gradients.zero(x, weight, bias)
         losses = [
             _cost_of(x[rows], weight, bias, wanted[rows], smoothing, gradients, rows)
-            for rows in _chunks(len(x), rows_at_once)
+            for rows in chunks(len(x), rows_at_once)
         ]
         total = torch.stack(losses).sum() if losses else x.new_zeros(())
         if smoothing:
-            total = total - smoothing * _sum_of_mean_scores(x, weight, bias)
+            total = total - smoothing * sum_of_mean_scores(x, weight, bias)
         if gradients is not None:
             if smoothing:
-                _smooth(gradients, x, weight, smoothing)
+                smooth(gradients, x, weight, smoothing)
             ctx.save_for_backward(*gradients)
         return total
 
@@ -94,7 +100,11 @@ class _Chunked(torch.autograd.Function):
         return (*scaled, None, None, None)
 
 
-def _chunks(rows: int, at_once: int) -> list[slice]:
+def rows_of_a_chunk(weight: Tensor) -> int:
+    return max(_FEWEST_ROWS, _SCORES_AT_ONCE // len(weight))
+
+
+def chunks(rows: int, at_once: int) -> list[slice]:
     return [slice(start, min(start + at_once, rows)) for start in range(0, rows, at_once)]
 
 
@@ -104,7 +114,7 @@ def _cost_of(
     bias: Tensor | None,
     wanted: Tensor,
     smoothing: float,
-    gradients: _Gradients | None,
+    gradients: Gradients | None,
     rows: slice,
 ) -> Tensor:
     """Σ (log Z − (1−ε) wanted score), of a few rows; their share of the gradients is added on the way."""
@@ -126,13 +136,13 @@ def _cost_of(
     return (cost + smoothing * found).sum()
 
 
-def _sum_of_mean_scores(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def sum_of_mean_scores(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Σ_rows mean_v score_v = mean_v(W) · Σ_rows x + rows · mean_v(b)."""
     total = weight.mean(0) @ x.sum(0)
     return total if bias is None else total + len(x) * bias.mean()
 
 
-def _smooth(gradients: _Gradients, x: Tensor, weight: Tensor, smoothing: float) -> None:
+def smooth(gradients: Gradients, x: Tensor, weight: Tensor, smoothing: float) -> None:
     gradients.x.sub_(weight.mean(0), alpha=smoothing)
     gradients.weight.sub_(x.sum(0), alpha=smoothing / len(weight))
     if gradients.bias is not None:
