@@ -53,7 +53,7 @@ class Setting:
         objective = NextTokenSpec(smoothing=0.1).build()
         device = torch.device("cpu")
         shards = system.training.shards
-        self._stepper = Stepper(model, objective, optimiser, schedule, 1.0, 1, device, shards)
+        self._stepper = Stepper(model, objective, optimiser, schedule, 1.0, 1, device, shards, "auto")
         self._batch, self._step = batch(length, vocabulary), 0
 
     def microseconds_per_token(self) -> float:

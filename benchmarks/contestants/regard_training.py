@@ -46,6 +46,7 @@ def main() -> None:
         1,
         device,
         spec.training.shards,
+        spec.training.precision,
     )
     batches = batches_from(data, 0, 0, prefetch)
     number = 0

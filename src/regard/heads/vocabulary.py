@@ -7,6 +7,7 @@ from regard.core.spec import Spec
 from regard.parts.agreement import agreement_cost
 from regard.parts.cross_entropy import cross_entropy
 from regard.parts.feedforward import ACTIVATIONS, initialise, type_of_activation
+from regard.parts.linear import Linear
 from regard.parts.norms import LayerNormSpec, NormSpec
 
 
@@ -23,7 +24,7 @@ class RephrasingSpec(Spec):
 class Rephrasing(nn.Module):
     def __init__(self, spec: RephrasingSpec, width: int, inner: int) -> None:
         super().__init__()
-        self.linear = initialise(nn.Linear(width, inner))
+        self.linear = initialise(Linear(width, inner))
         self.activation = ACTIVATIONS[spec.activation]
         self.norm = spec.norm.build(inner)
 
@@ -50,8 +51,8 @@ class Vocabulary(nn.Module):
         if spec.rephrasing is not None:
             self.lead = spec.rephrasing.build(width, inner)
         elif inner != width:
-            self.lead = initialise(nn.Linear(width, inner, bias=False))
-        self.words = nn.Linear(inner, vocabulary, bias=bias)
+            self.lead = initialise(Linear(width, inner, bias=False))
+        self.words = Linear(inner, vocabulary, bias=bias)
         if tied is not None:
             self.words.weight = tied.weight
         else:

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.core import masks
 from regard.core.errors import UsageError
@@ -15,6 +15,7 @@ from regard.core.tape import watching
 from regard.mixers.mixer import Mixer, MixerSpec, required_memory, required_memory_width
 from regard.parts.attend import attend
 from regard.parts.feedforward import initialise
+from regard.parts.linear import Linear, linear
 from regard.parts.positions import NoPairPositionSpec, PairPositions, PairPositionSpec
 from regard.parts.scores import ScaledSpec, Score, ScoreSpec
 
@@ -73,8 +74,8 @@ class SelfAttention(Mixer):
             raise UsageError(f"the score {spec.score.kind()!r} looks at a memory, not at the sequence itself")
         self.positions: PairPositions = spec.positions.build(spec.heads, head)
         # One matrix for queries, keys and values; the gain makes it three Glorot matrices side by side.
-        self.project = initialise(nn.Linear(width, 3 * width, bias=spec.bias), gain=2**-0.5)
-        self.out = initialise(nn.Linear(width, width, bias=spec.bias))
+        self.project = initialise(Linear(width, 3 * width, bias=spec.bias), gain=2**-0.5)
+        self.out = initialise(Linear(width, width, bias=spec.bias))
 
     def start(self, batch: int, memory: Memory | None) -> State:
         return None
@@ -115,8 +116,8 @@ class SelfAttention(Mixer):
         position_now = position[:, before:]
         if self.carries_inputs:
             inputs = x if state is None else torch.cat((newest(state.inputs, before, 1), x), dim=1)
-            query = nn.functional.linear(x, *self._part(0, 1))
-            keys, values = nn.functional.linear(inputs, *self._part(1, 3)).chunk(2, dim=-1)
+            query = linear(x, *self._part(0, 1))
+            keys, values = linear(inputs, *self._part(1, 3)).chunk(2, dim=-1)
         else:
             query, keys, values = self.project(x).chunk(3, dim=-1)
             position = position_now
@@ -166,9 +167,9 @@ class MemoryAttention(Mixer):
         self.width, self.heads, self.dropout = width, spec.heads, spec.dropout
         head = spec.head_width(width)
         self.score: Score = spec.score.build(head, head, spec.heads)
-        self.query = initialise(nn.Linear(width, width, bias=spec.bias))
-        self.project = initialise(nn.Linear(memory_width, 2 * width, bias=spec.bias), gain=2**-0.5)
-        self.out = initialise(nn.Linear(width, width, bias=spec.bias))
+        self.query = initialise(Linear(width, width, bias=spec.bias))
+        self.project = initialise(Linear(memory_width, 2 * width, bias=spec.bias), gain=2**-0.5)
+        self.out = initialise(Linear(width, width, bias=spec.bias))
 
     def start(self, batch: int, memory: Memory | None) -> State:
         states, real = required_memory(memory, "memory_attention")

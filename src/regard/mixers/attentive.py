@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.core import masks
 from regard.core.sequences import Memory, Timeline
@@ -16,6 +16,7 @@ from regard.mixers.recurrent import Bridge
 from regard.parts.attend import attend
 from regard.parts.cells import Cell, CellSpec
 from regard.parts.dropout import Dropout
+from regard.parts.linear import Linear
 from regard.parts.pooling import MeanSpec, PoolingSpec
 from regard.parts.scores import AdditiveSpec, GeneralSpec, Score, ScoreSpec
 
@@ -90,7 +91,7 @@ class LookThenStep(Attentive):
         self.cell = spec.cell.build(width + memory_width)
         self.score = spec.score.build(spec.cell.width, memory_width)
         self.bridge = Bridge(spec.bridge, memory_width, self.cell.widths)
-        self.readout = nn.Linear(spec.cell.width + width + memory_width, 2 * spec.readout)
+        self.readout = Linear(spec.cell.width + width + memory_width, 2 * spec.readout)
         self.dropout = Dropout(spec.dropout)
 
     def start(self, batch: int, memory: Memory | None) -> State:
@@ -131,7 +132,7 @@ class StepThenLook(Attentive):
         self.cell = spec.cell.build(width + (self.width if spec.feeding else 0))
         self.score = spec.score.build(self.width, memory_width)
         self.bridge = Bridge(spec.bridge, memory_width, self.cell.widths)
-        self.combine = nn.Linear(memory_width + self.width, self.width)
+        self.combine = Linear(memory_width + self.width, self.width)
         self.dropout = Dropout(spec.dropout)
 
     def start(self, batch: int, memory: Memory | None) -> State:

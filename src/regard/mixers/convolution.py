@@ -11,6 +11,7 @@ from regard.core.sequences import Memory, Timeline
 from regard.core.state import State
 from regard.mixers.mixer import Mixer, MixerSpec
 from regard.parts.dropout import Dropout
+from regard.parts.linear import linear
 
 
 class ConvolutionSpec(MixerSpec):
@@ -50,7 +51,7 @@ class Convolution(Mixer):
         padded = 0 if self.causal else self.margin // 2
         # One product over windows keeps time before width; torch's own convolution wants them the other way.
         windows = F.pad(self.dropout(seen), (0, 0, padded, padded)).unfold(1, self.margin + 1, 1)
-        y = F.glu(F.linear(windows.flatten(2), self.convolve.weight.flatten(1), self.convolve.bias), dim=-1)
+        y = F.glu(linear(windows.flatten(2), self.convolve.weight.flatten(1), self.convolve.bias), dim=-1)
         return y, self._last(seen, real.sum(1)) if self.causal else state
 
     def _last(self, seen: Float[Tensor, "batch seen width"], count: Tensor) -> Tensor:

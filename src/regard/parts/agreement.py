@@ -18,7 +18,16 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.parts.cross_entropy import Gradients, chunks, rows_of_a_chunk, smooth, sum_of_mean_scores
+from regard.parts.cross_entropy import (
+    Gradients,
+    add_slope,
+    chunks,
+    rows_of_a_chunk,
+    scores_of,
+    smooth,
+    sum_of_mean_scores,
+)
+from regard.parts.linear import factor
 
 
 def readable_agreement(
@@ -72,8 +81,12 @@ class _Chunked(torch.autograd.Function):
     ) -> Tensor:
         gradients = Gradients.zero(x, weight, bias) if any(ctx.needs_input_grad) else None
         total = x.new_zeros(())
+        of_rows, of_words = factor(x), factor(weight)
         for rows in chunks(len(wanted), rows_at_once):
-            total += _cost_of(x[:, rows], weight, bias, wanted[rows], smoothing, agreement, gradients, rows)
+            some = of_rows[:, rows]
+            total += _cost_of(
+                some, of_words, bias, wanted[rows], smoothing, agreement, gradients, rows, x.dtype
+            )
         flat = x.flatten(0, 1)
         if smoothing:
             total = total - smoothing / 2 * sum_of_mean_scores(flat, weight, bias)
@@ -99,9 +112,10 @@ def _cost_of(
     agreement: float,
     gradients: Gradients | None,
     rows: slice,
+    kept_as: torch.dtype,
 ) -> Tensor:
     """What a few rows cost, but for the mean score that smoothing takes off; slopes are added on the way."""
-    first, second = (F.linear(reading, weight, bias) for reading in x)
+    first, second = (scores_of(reading, weight, bias).to(kept_as) for reading in x)
     place = wanted[:, None]
     found = first.gather(1, place) + second.gather(1, place)
     for scores in (first, second):  # log p, where the scores stood
@@ -116,10 +130,7 @@ def _cost_of(
         here = apart.neg_().add_((0.5 / scale + 1 - back)[:, None]).mul_(other).sub_(p)
         for number, slope in enumerate((there, here)):
             slope.scatter_add_(1, place, torch.full_like(right, (smoothing - 1.0) / 2 / scale))
-            torch.mm(slope, weight, out=gradients.x[number, rows]).mul_(scale)
-            gradients.weight.addmm_(slope.t(), x[number], alpha=scale)
-            if gradients.bias is not None:
-                gradients.bias.add_(slope.sum(0), alpha=scale)
+            add_slope(slope.mul_(scale), x[number], weight, gradients, gradients.x[number, rows])
     wrong: Tensor = (smoothing * found - right).sum() / 2
     apart_in_all: Tensor = (away + back).sum() * (agreement / 4)
     return wrong + apart_in_all

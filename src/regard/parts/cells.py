@@ -19,6 +19,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from regard.core.spec import Spec
 from regard.core.state import State, map_tensors
 from regard.parts.dropout import dropout
+from regard.parts.linear import linear
 
 
 class Cell(nn.Module, ABC):
@@ -81,7 +82,7 @@ class FusedCell(Cell):
     def project(
         self, x: Float[Tensor, "*rows input"], columns: slice = slice(None)
     ) -> Float[Tensor, "*rows gates"]:
-        return F.linear(x, self.weights[0][:, columns])
+        return linear(x, self.weights[0][:, columns])
 
     def run(
         self,
@@ -236,7 +237,7 @@ class Peephole(Cell):
     def project(
         self, x: Float[Tensor, "*rows input"], columns: slice = slice(None)
     ) -> Float[Tensor, "*rows gates"]:
-        return F.linear(x, self.inputs.weight[:, columns])
+        return linear(x, self.inputs.weight[:, columns])
 
     def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Tensor, ...]:
         h, c = state

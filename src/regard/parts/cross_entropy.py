@@ -18,6 +18,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.parts.linear import factor
+
 _SCORES_AT_ONCE = 1 << 26
 """Scores of one chunk: a quarter of a gigabyte. Smaller ones were slower: each reads all of W three times."""
 _NEXT_TO_NOTHING = 1e-30
@@ -81,8 +83,9 @@ class _Chunked(torch.autograd.Function):
         gradients: Gradients | None = None
         if any(ctx.needs_input_grad):
             gradients = Gradients.zero(x, weight, bias)
+        of_rows, of_words = factor(x), factor(weight)
         losses = [
-            _cost_of(x[rows], weight, bias, wanted[rows], smoothing, gradients, rows)
+            _cost_of(of_rows[rows], of_words, bias, wanted[rows], smoothing, gradients, rows, x.dtype)
             for rows in chunks(len(x), rows_at_once)
         ]
         total = torch.stack(losses).sum() if losses else x.new_zeros(())
@@ -116,24 +119,42 @@ def _cost_of(
     smoothing: float,
     gradients: Gradients | None,
     rows: slice,
+    kept_as: torch.dtype,
 ) -> Tensor:
-    """Σ (log Z − (1−ε) wanted score), of a few rows; their share of the gradients is added on the way."""
-    scores = F.linear(x, weight, bias)
+    """Σ (log Z − (1−ε) wanted score), of a few rows; their share of the gradients is added on the way.
+
+    ``x`` and ``weight`` are factors of products, perhaps rounded; everything else is ``kept_as`` it was.
+    """
+    scores = scores_of(x, weight, bias).to(kept_as)
     place = wanted[:, None]
     found = scores.gather(1, place)
     probabilities = torch.softmax(scores, 1, out=scores) if scores.is_cpu else torch.softmax(scores, 1)
     probability = probabilities.gather(1, place)
     cost = -probability.log()
     if float(probability.amin()) < _NEXT_TO_NOTHING:
-        cost = F.linear(x, weight, bias).logsumexp(1, keepdim=True) - found
+        cost = scores_of(x, weight, bias).to(kept_as).logsumexp(1, keepdim=True) - found
     if gradients is not None:
         slope = probabilities.scatter_add_(1, place, torch.full_like(found, smoothing - 1.0))
-        torch.mm(slope, weight, out=gradients.x[rows])
-        gradients.weight.addmm_(slope.t(), x)
-        if gradients.bias is not None:
-            gradients.bias.add_(slope.sum(0))
+        add_slope(slope, x, weight, gradients, gradients.x[rows])
     # log Z = cost + found: what the smoothing adds is ε (log Z − mean score), whose last part comes later.
     return (cost + smoothing * found).sum()
+
+
+def scores_of(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    return F.linear(x, weight, None if bias is None else bias.to(x.dtype))
+
+
+def add_slope(slope: Tensor, x: Tensor, weight: Tensor, gradients: Gradients, of_x: Tensor) -> None:
+    """What the slope at the scores means for the factors, and for the bias."""
+    rounded = slope.to(x.dtype)
+    if rounded is slope:
+        torch.mm(slope, weight, out=of_x)
+        gradients.weight.addmm_(slope.t(), x)
+    else:
+        of_x.copy_(torch.mm(rounded, weight))
+        gradients.weight.add_(torch.mm(rounded.t(), x))
+    if gradients.bias is not None:
+        gradients.bias.add_(slope.sum(0))
 
 
 def sum_of_mean_scores(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

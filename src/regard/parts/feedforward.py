@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.parts.dropout import Dropout
+from regard.parts.linear import Linear
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
@@ -35,10 +36,10 @@ class Feedforward(nn.Module):
     ) -> None:
         super().__init__()
         self.activation = ACTIVATIONS[activation]
-        self.widen = nn.Linear(width, hidden, bias=bias)
-        self.gate = nn.Linear(width, hidden, bias=bias) if gated else None
+        self.widen = Linear(width, hidden, bias=bias)
+        self.gate = Linear(width, hidden, bias=bias) if gated else None
         self.dropout = Dropout(dropout)
-        self.narrow = nn.Linear(hidden, width, bias=bias)
+        self.narrow = Linear(hidden, width, bias=bias)
         for linear in (self.widen, self.gate, self.narrow):
             if linear is not None:
                 initialise(linear)

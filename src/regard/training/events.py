@@ -18,6 +18,8 @@ class Started(NamedTuple):
     """Training time already spent."""
     budget: float | None
     """Training time allowed, in seconds."""
+    precision: str = "float32"
+    """In which numbers products with weights are computed."""
 
 
 class Stepped(NamedTuple):

@@ -84,7 +84,9 @@ class _Training:
         self.thawing = Thawing(spec.thawing, model)
         optimiser = spec.optimiser.build(groups_of(model, self.thawing.rates()))
         schedule = spec.schedule.build(spec.steps)
-        self.stepper = Stepper(model, objective, optimiser, schedule, spec.clip, seed, device, spec.shards)
+        self.stepper = Stepper(
+            model, objective, optimiser, schedule, spec.clip, seed, device, spec.shards, spec.precision
+        )
         decay = spec.averaging.ema
         self.average = None if decay is None else MovingAverage(decay, named_weights(model))
         self.keeper = Keeper(folder, model, optimiser, self.average, self.stepper)
@@ -296,7 +298,8 @@ class _Training:
     def _tell_start(self, notices: Sequence[str]) -> None:
         budget = None if self.spec.minutes is None else 60 * self.spec.minutes
         state = self.state
-        self.watchers.on_start(events.Started(state.step, self.spec.steps, state.seconds, budget))
+        precision = str(self.stepper.factors or torch.float32).removeprefix("torch.")
+        self.watchers.on_start(events.Started(state.step, self.spec.steps, state.seconds, budget, precision))
         self._tell(notices)
 
     def _tell(self, notices: Iterable[str]) -> None:

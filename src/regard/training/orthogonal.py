@@ -3,7 +3,8 @@
 Momentum of a weight matrix is dominated by few directions. Its nearest semi-orthogonal matrix, found by five
 Newton–Schulz iterations, moves all of them alike. Vectors and tables (one row per word) are no maps from one
 space to another and keep to Adam. torch's own Muon takes one matrix after another, in bfloat16; here all
-matrices of one shape go through each product together, in their own precision. A test keeps both equal.
+matrices of one shape go through each product together, in the precision that other products with weights
+have. A test keeps both equal.
 """
 
 from collections import defaultdict
@@ -13,6 +14,8 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from regard.parts.linear import factor
 
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """A polynomial that takes singular values in (0, 1] to about 1 quickly."""
@@ -32,7 +35,7 @@ def nearest_orthogonal(
     x = matrices.transpose(1, 2) if tall else matrices
     x = x / torch.linalg.vector_norm(x, dim=(1, 2), keepdim=True).clamp_min(_EPS)
     iterate = through_squares if x.shape[2] >= _LONG * x.shape[1] else step_by_step
-    x = iterate(x, iterations)
+    x = iterate(factor(x), iterations).to(matrices.dtype)
     return x.transpose(1, 2) if tall else x
 
 

@@ -2,6 +2,7 @@
 
 from pydantic import Field, field_validator, model_validator
 
+from regard.core.precision import Precision
 from regard.core.spec import Spec
 from regard.tasks.metrics import higher_is_better
 from regard.training.learning import LearningSpec, Lesson
@@ -64,6 +65,9 @@ class TrainingSpec(LearningSpec):
     """Largest norm of the whole gradient; null: no limit."""
     accumulate: int = Field(default=1, ge=1)
     """Batches whose gradients make one step."""
+    precision: Precision = "auto"
+    """Numbers whose products are computed while learning: float32, bfloat16 (twice as fast on processors made
+    for it, with weights and sums kept in float32), or auto, bfloat16 on such processors."""
     shards: int = Field(default=2, ge=1)
     """Parts of a large batch that are computed side by side, each with its share of the cores; 1: none."""
     validation: ValidationSpec = ValidationSpec()

@@ -79,6 +79,8 @@ class _PersonWatcher(Watcher):
         self.pace = Pace(event)
         if event.step:
             self.say(f"going on from step {event.step}")
+        if event.precision != "float32":
+            self.say(f"products in {event.precision}, all else in float32 (training.precision)")
 
     def on_notice(self, event: Noticed) -> None:
         self.say(f"note: {event.message}")

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
 from regard.core.errors import DataError, TrainingError
+from regard.core.precision import Precision, factors_of, factors_rounded_to
 from regard.core.randomness import drawing_from
 from regard.core.state import State, concatenate_rows, rows_between
 from regard.objectives.objective import Objective, Progress
@@ -121,12 +122,14 @@ class Stepper:
         seed: int,
         device: torch.device,
         shards: int = 1,
+        precision: Precision = "float32",
     ) -> None:
         self.model, self.objective, self.optimiser = model, objective, optimiser
         self.schedule, self.clip = schedule, clip
         self.seed, self.device = seed, device
         # An accelerator works on one thing at a time, and best on a large one.
         self.side_by_side = SideBySide(shards if device.type == "cpu" else 1)
+        self.factors = factors_of(precision, device)
         self.carried: State = None
         """What the last batch left for the next; part of what a checkpoint keeps."""
 
@@ -156,7 +159,8 @@ class Stepper:
         scale_gradients(gradients, count, norm, self.clip)
         rate = self.schedule(step)
         set_rate(self.optimiser, rate)
-        self.optimiser.step()
+        with factors_rounded_to(self.factors):
+            self.optimiser.step()
         means = {name: value / count for name, value in parts.items()}
         return Taken(loss, norm, rate, tokens, means, batches[-1].padding)
 
@@ -165,7 +169,7 @@ class Stepper:
         shards = split(placed.batch.to(self.device), self.side_by_side.most)
 
         def cost_of(shard: Any, carried: State, generator: torch.Generator | None) -> _Cost:
-            with drawing_from(generator):
+            with drawing_from(generator), factors_rounded_to(self.factors):
                 outcome = self.objective(self.model, shard, progress, carried)
                 gradients = torch.autograd.grad(outcome.loss, weights, allow_unused=True)
             return _Cost(outcome.loss.detach(), outcome.count, outcome.parts, gradients, outcome.carried)
