@@ -13,9 +13,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import torch
+
+from regard.core.precision import factors_of
 
 HERE = Path(__file__).resolve().parent
 
@@ -36,6 +40,25 @@ class Entry:
     arguments: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     python: str = sys.executable
+
+
+def with_precisions(entries: Sequence[Entry]) -> list[Entry]:
+    """Where the processor is made for bfloat16, Regard learns with it by itself: then it also takes part with
+    float32, and the peers that can also with bfloat16."""
+    if factors_of("auto", torch.device("cpu")) is None:
+        return list(entries)
+    others = []
+    for entry in entries:
+        if entry.name == "regard":
+            exact = [*entry.arguments, "--set", "training.precision=float32"]
+            others.append(replace(entry, name="regard, float32", arguments=exact))
+        elif entry.name in _KNOW_BFLOAT16:
+            rounded = [*entry.arguments, "--bfloat16"]
+            others.append(replace(entry, name=f"{entry.name}, bfloat16", arguments=rounded))
+    return [*entries, *others]
+
+
+_KNOW_BFLOAT16 = ("hand-written", "hugging-face")
 
 
 class Contestant:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import machine, results
-from benchmarks.arena import RAISED_THRESHOLDS, Entry, say
+from benchmarks.arena import RAISED_THRESHOLDS, Entry, say, with_precisions
 from benchmarks.generated import write_pairs
 from benchmarks.training_speed import compare
 from regard.recipes.catalogue import recipe
@@ -49,7 +49,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         prepare(folder / "data", asked.text or write_pairs(folder, 60_000)[0])
-        found = compare(f"gpt: {SHAPE}", entries(folder / "data"), asked.rounds, asked.steps)
+        taking_part = with_precisions(entries(folder / "data"))
+        found = compare(f"gpt: {SHAPE}", taking_part, asked.rounds, asked.steps)
     data = "generated" if asked.text is None else asked.text.name
     content = {"machine": machine.facts(), "data": data, "shape": SHAPE, **found}
     say(f"written to {results.write('text_training_speed', content).name}")

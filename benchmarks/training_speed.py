@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import machine, results
-from benchmarks.arena import RAISED_THRESHOLDS, Entry, Standing, contest, say
+from benchmarks.arena import RAISED_THRESHOLDS, Entry, Standing, contest, say, with_precisions
 from benchmarks.corpus import SUBWORDS, prepare
 from benchmarks.generated import write_pairs
 
@@ -64,7 +64,8 @@ def entries(size: Size, folder: Path, batch_tokens: int) -> list[Entry]:
 def measure(name: str, folder: Path, batch_tokens: int, rounds: int, steps: int) -> dict[str, Any]:
     size = SIZES[name]
     say(f"{name}: {size.recipe}, {batch_tokens} tokens a batch")
-    found = compare(f"{name}: {size}", entries(size, folder, batch_tokens), rounds, steps)
+    taking_part = with_precisions(entries(size, folder, batch_tokens))
+    found = compare(f"{name}: {size}", taking_part, rounds, steps)
     return {"size": size._asdict(), "batch_tokens": batch_tokens, **found}
 
 

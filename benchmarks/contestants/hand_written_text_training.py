@@ -17,6 +17,7 @@ def main() -> None:
     for name in ("layers", "width", "heads", "window", "rows"):
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--dropout", type=float, required=True)
+    parser.add_argument("--bfloat16", action="store_true", help="products in bfloat16, as torch does it")
     asked = parser.parse_args()
     with np.load(asked.folder / "text.npz") as file:
         stream, vocabulary = file["stream"].astype(np.int64), int(file["vocabulary"])
@@ -27,7 +28,9 @@ def main() -> None:
     def step() -> protocol.Step:
         starts = random.integers(0, len(stream) - asked.window - 1, asked.rows)
         ids = torch.from_numpy(np.stack([stream[begin : begin + asked.window + 1] for begin in starts]))
-        loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+        with torch.autocast("cpu", torch.bfloat16, enabled=asked.bfloat16):
+            logits = model(ids[:, :-1]).float().flatten(0, 1)
+        loss = F.cross_entropy(logits, ids[:, 1:].flatten())
         optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -96,6 +96,7 @@ def main() -> None:
     for name in ("layers", "width", "hidden", "heads", "batch-tokens"):
         parser.add_argument(f"--{name}", type=int, default=1)
     parser.add_argument("--dropout", type=float, default=0.3)
+    parser.add_argument("--bfloat16", action="store_true", help="products in bfloat16, as torch does it")
     asked = parser.parse_args()
     torch.manual_seed(1)
     corpus = Corpus.load(asked.folder / "corpus.npz")
@@ -107,8 +108,9 @@ def main() -> None:
     def step() -> protocol.Step:
         source, given, wanted = next(data)
         optimiser.zero_grad(set_to_none=True)
-        logits = model(source, given)
-        loss = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=PAD, label_smoothing=0.1)
+        with torch.autocast("cpu", torch.bfloat16, enabled=asked.bfloat16):
+            logits = model(source, given).float().flatten(0, 1)
+        loss = F.cross_entropy(logits, wanted.flatten(), ignore_index=PAD, label_smoothing=0.1)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()

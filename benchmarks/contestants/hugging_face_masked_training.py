@@ -71,6 +71,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--dropout", type=float, required=True)
     parser.add_argument("--pairs", action="store_true")
+    parser.add_argument("--bfloat16", action="store_true", help="products in bfloat16, as torch does it")
     asked = parser.parse_args()
     with np.load(asked.folder / "text.npz") as file:
         stream, vocabulary, marks = file["stream"], int(file["vocabulary"]), file["marks"]
@@ -94,6 +95,7 @@ def main() -> None:
         max_grad_norm=1.0,
         optim="adamw_torch_fused",
         use_cpu=True,
+        bf16=asked.bfloat16,
         save_strategy="no",
         logging_strategy="no",
         report_to=[],

@@ -30,6 +30,7 @@ def main() -> None:
     for name in ("layers", "width", "heads", "window", "rows"):
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--dropout", type=float, required=True)
+    parser.add_argument("--bfloat16", action="store_true", help="products in bfloat16, as torch does it")
     asked = parser.parse_args()
     with np.load(asked.folder / "text.npz") as file:
         stream, vocabulary = file["stream"].astype(np.int64), int(file["vocabulary"])
@@ -55,6 +56,7 @@ def main() -> None:
         max_grad_norm=1.0,
         optim="adamw_torch_fused",
         use_cpu=True,
+        bf16=asked.bfloat16,
         save_strategy="no",
         logging_strategy="no",
         report_to=[],

@@ -63,6 +63,7 @@ def main() -> None:
     for name in ("layers", "width", "hidden", "heads", "batch-tokens"):
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--dropout", type=float, default=0.3)
+    parser.add_argument("--bfloat16", action="store_true", help="products in bfloat16, as torch does it")
     asked = parser.parse_args()
     corpus = Corpus.load(asked.folder / "corpus.npz")
     model = MarianMTModel(
@@ -93,6 +94,7 @@ def main() -> None:
         max_grad_norm=1.0,
         optim="adamw_torch_fused",
         use_cpu=True,
+        bf16=asked.bfloat16,
         save_strategy="no",
         logging_strategy="no",
         report_to=[],

@@ -1,4 +1,4 @@
-"""Products of rounded factors: right where rounding loses nothing, near otherwise, and only while learning."""
+"""Products of rounded factors: right where rounding loses nothing, near otherwise, only while learning."""
 
 import pytest
 import torch

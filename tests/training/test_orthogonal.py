@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from regard.core.precision import factors_rounded_to
 from regard.heads.vocabulary import VocabularySpec
 from regard.training.optimisation import Muon, groups_of, load_optimiser, optimiser_tensors, set_rate
 from regard.training.orthogonal import nearest_orthogonal, step_by_step, through_squares
@@ -127,3 +128,18 @@ def test_squares_of_the_short_side_give_the_same(rows: int, times: int, iteratio
     x = x / torch.linalg.vector_norm(x, dim=(1, 2), keepdim=True)
     expected = step_by_step(x, iterations)
     torch.testing.assert_close(through_squares(x, iterations), expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(3, 32, 32), (2, 16, 96), (2, 128, 16)])
+def test_rounded_factors_turn_updates_the_same_way(shape: tuple[int, ...]) -> None:
+    """Also momentum that lies in few directions, as real momentum does."""
+    random = torch.Generator().manual_seed(1)
+    many, rows, columns = shape
+    few = torch.randn(many, rows, 4, generator=random) @ torch.randn(many, 4, columns, generator=random)
+    matrices = few + 0.05 * torch.randn(shape, generator=random)
+    exact = nearest_orthogonal(matrices)
+    with factors_rounded_to(torch.bfloat16):
+        rounded = nearest_orthogonal(matrices)
+    assert rounded.dtype == torch.float32
+    assert not torch.equal(rounded, exact)
+    assert (rounded - exact).norm() < 0.15 * exact.norm()

@@ -34,8 +34,10 @@ def nearest_orthogonal(
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.transpose(1, 2) if tall else matrices
     x = x / torch.linalg.vector_norm(x, dim=(1, 2), keepdim=True).clamp_min(_EPS)
-    iterate = through_squares if x.shape[2] >= _LONG * x.shape[1] else step_by_step
-    x = iterate(factor(x), iterations).to(matrices.dtype)
+    x = factor(x)
+    # Squares of squares have no digits left where factors are rounded.
+    by_squares = x.shape[2] >= _LONG * x.shape[1] and x.dtype == matrices.dtype
+    x = (through_squares if by_squares else step_by_step)(x, iterations).to(matrices.dtype)
     return x.transpose(1, 2) if tall else x
 
 
