@@ -1,35 +1,42 @@
 """A server under load: beside offline answering, at half and at twice what it can do, and over many requests.
 
-    python -m benchmarks.serving_speed [--run DIR --texts FILE] [--seconds 20] [--soak 20000]
+    python -m benchmarks.serving_speed [--run DIR --texts FILE] [--path /translate]
+                                       [--seconds 20] [--soak 20000]
 
-Without ``--run`` a small Transformer learns dates for a minute first. Clients and server share the machine.
+Without ``--run`` a small Transformer learns dates for a minute first. Clients and server share the machine;
+what each of them takes of the processor is told: where others compute as well, it says more than the clock.
+Every answer is compared with the one given offline.
 """
 
 import argparse
-import asyncio
+import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks import machine, results
 from benchmarks.arena import say
-from benchmarks.load import Seen, closed, opened
+from benchmarks.load import Question, Seen, closed, opened, questions
 
 CLIENTS = 64
 QUEUE = 64
+LANGUAGES = ("xa", "xb")
+"""Whatever the run translates: nobody looks at the names."""
 
 
 @contextmanager
 def server(run: Path) -> Iterator[tuple[int, str]]:
     """Its process and its address."""
     command = [sys.executable, "-m", "regard.apps", "serve", str(run), "--port", "0", "--queue", str(QUEUE)]
+    command += ["--languages", ":".join(LANGUAGES)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         place = None
@@ -38,6 +45,7 @@ def server(run: Path) -> Iterator[tuple[int, str]]:
             if "startup complete" in line:
                 break
         assert place is not None, "the server did not start"
+        _wait_for(place[1])
         try:
             yield process.pid, place[1]
         finally:
@@ -46,20 +54,59 @@ def server(run: Path) -> Iterator[tuple[int, str]]:
             say(f"the server ended with {code}")
 
 
-def offline(run: Path, texts: list[str], settings: dict[str, Any]) -> float:
-    """Texts a second without any HTTP, the best of three."""
+def _wait_for(place: str, seconds: float = 10.0) -> None:
+    """It says that it has started a moment before it listens."""
+    host, _, port = place.partition(":")
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection((host, int(port))).close()
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+class Offline(NamedTuple):
+    """Without any HTTP, the best of three."""
+
+    rate: float
+    """Texts a second."""
+    processor_ms: float
+    """Of each."""
+    answers: list[str]
+
+
+def offline(run: Path, texts: list[str], settings: dict[str, Any]) -> Offline:
     from regard.apps.session import load
     from regard.search.greedy import GreedySpec
 
     loaded = load(run)
     search = GreedySpec() if settings.get("greedy") else None
-    best = 0.0
+    answers = [answer.text for answer in loaded.stream(texts, search, detail=False)]
+    rate, least = 0.0, float("inf")
     for _ in range(3):
-        begin = time.perf_counter()
+        begin, used = time.perf_counter(), time.process_time()
         for _ in loaded.stream(texts, search, detail=False):
             pass
-        best = max(best, len(texts) / (time.perf_counter() - begin))
-    return best
+        rate = max(rate, len(texts) / (time.perf_counter() - begin))
+        least = min(least, 1000 * (time.process_time() - used) / len(texts))
+    return Offline(rate, least, answers)
+
+
+def asked_of(path: str, texts: list[str], answers: list[str], settings: dict[str, Any]) -> list[Question]:
+    if path == "/translate":
+        source, target = LANGUAGES
+        return questions(path, [{"q": text, "source": source, "target": target} for text in texts], answers)
+    return questions(path, [{"text": text, **settings} for text in texts], answers)
+
+
+def processor_seconds(process: int) -> float:
+    """What all of its threads have used so far."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(process: int) -> dict[str, float]:
@@ -69,29 +116,34 @@ def memory(process: int) -> dict[str, float]:
 
 
 def measure(
-    run: Path, texts: list[str], settings: dict[str, Any], seconds: float, soak: int
+    run: Path, texts: list[str], settings: dict[str, Any], seconds: float, soak: int, path: str = "/v1/run"
 ) -> dict[str, Any]:
     say("offline")
     bulk = offline(run, texts, settings)
+    asked = asked_of(path, texts, bulk.answers, settings)
     with server(run) as (process, place):
+        used = dict[str, float]()
 
-        def load(what: str, seen: Seen) -> Seen:
-            say(f"{what}: {seen.summary()}")
+        def load(what: str, ask: Callable[[], Seen]) -> Seen:
+            before = processor_seconds(process)
+            seen = ask()
+            used[what] = 1000 * (processor_seconds(process) - before) / max(1, seen.requests)
+            say(f"{what}: {seen.summary()}, {used[what]:.3f} ms of processor a request")
             return seen
 
-        asyncio.run(closed(place, texts, settings, CLIENTS, seconds=min(3.0, seconds)))
-        full = load(f"{CLIENTS} clients", asyncio.run(closed(place, texts, settings, CLIENTS, seconds)))
-        half = load("half", asyncio.run(opened(place, texts, settings, full.rate / 2, seconds)))
-        most = load("70 %", asyncio.run(opened(place, texts, settings, full.rate * 0.7, seconds)))
-        over = load("twice", asyncio.run(opened(place, texts, settings, full.rate * 2, seconds)))
+        closed(place, asked, CLIENTS, seconds=min(3.0, seconds))
+        full = load("clients", lambda: closed(place, asked, CLIENTS, seconds))
+        half = load("half", lambda: opened(place, asked, full.rate / 2, seconds))
+        most = load("70 %", lambda: opened(place, asked, full.rate * 0.7, seconds))
+        over = load("twice", lambda: opened(place, asked, full.rate * 2, seconds))
         course = [memory(process)]
         for _ in range(10):
-            seen = asyncio.run(closed(place, texts, settings, 16, count=max(1, soak // 10)))
+            seen = closed(place, asked, 16, count=max(1, soak // 10))
             course.append(memory(process) | {"wrong": seen.wrong, "lost": seen.lost})
         say(f"soak: {course}")
     second_half = (course[-1]["mb"] - course[5]["mb"]) / (soak / 2 / 1000)
     rows = [
-        ["offline", f"{bulk:,.0f}", "", ""],
+        ["offline", f"{bulk.rate:,.0f}", "", ""],
         *(
             [name, f"{seen.rate:,.0f}", *_latencies(seen)]
             for name, seen in (
@@ -103,11 +155,19 @@ def measure(
         ),
     ]
     print(results.table(["", "texts/s", "median ms", "p99 ms"], rows), flush=True)
-    print(f"of offline: {full.rate / bulk:.2f}; memory {second_half:+.2f} MB per 1,000 requests at the end")
+    print(
+        f"of offline: {full.rate / bulk.rate:.2f}; "
+        f"processor: {bulk.processor_ms:.2f} ms a text offline, {used['clients']:.2f} a request, "
+        f"{1000 * full.generator / max(1, full.requests):.2f} its client; "
+        f"memory {second_half:+.2f} MB per 1,000 requests at the end"
+    )
     return {
+        "path": path,
         "settings": settings,
-        "offline_texts_per_second": round(bulk, 1),
-        "share_of_offline": round(full.rate / bulk, 3),
+        "offline_texts_per_second": round(bulk.rate, 1),
+        "share_of_offline": round(full.rate / bulk.rate, 3),
+        "offline_processor_ms_per_text": round(bulk.processor_ms, 3),
+        "server_processor_ms_per_request": {what: round(value, 3) for what, value in used.items()},
         "clients": {"clients": CLIENTS, **full.summary()},
         "half_load": half.summary(),
         "seventy_percent": most.summary(),
@@ -135,18 +195,22 @@ def main() -> None:
     )
     parser.add_argument("--run", type=Path, help="a run folder; one is trained otherwise")
     parser.add_argument("--texts", type=Path, help="lines to ask")
+    parser.add_argument("--path", default="/v1/run", choices=("/v1/run", "/translate"), help="what is asked")
     parser.add_argument("--greedy", action="store_true", help="instead of the run's own search")
     parser.add_argument("--seconds", type=float, default=20.0, help="of each measurement")
     parser.add_argument("--soak", type=int, default=20_000, help="requests")
     parser.add_argument("--name", default="serving_speed", help="of the file of results")
     given = parser.parse_args()
+    if given.greedy and given.path == "/translate":
+        parser.error("--greedy: /translate takes no search")
     settings = {"detail": False, **({"greedy": True} if given.greedy else {})}
     with tempfile.TemporaryDirectory() as folder:
         if given.run is None:
             run, texts = learned(Path(folder))
         else:
             run, texts = given.run, given.texts.read_text(encoding="utf-8").splitlines()
-        found = measure(run, [text for text in texts if text.strip()], settings, given.seconds, given.soak)
+        texts = [text for text in texts if text.strip()]
+        found = measure(run, texts, settings, given.seconds, given.soak, given.path)
     print(results.write(given.name, {"machine": machine.facts(), **found}))
 
 

@@ -19,8 +19,9 @@ _ALMOST_NO_PENALTY = 1e-9
 """Of length; at none at all it would stop by a rule of its own."""
 _BULK = 48
 """Lines from which on it pays to find out how this machine is used best."""
-BUDGET, LEAST = 2048, 256
-"""Padded tokens that are given together: at most, and where there is little to do for many workers."""
+BUDGET, ENOUGH, LEAST = 2048, 512, 64
+"""Tokens that are given together: at most; from which on more of them make it hardly faster; and so few that
+other workers are not asked to help."""
 
 
 class Found(NamedTuple):
@@ -113,11 +114,8 @@ class CTranslate2:
         most = self.model.positions
         rows = [row for row, ids in enumerate(given) if len(ids) <= most and longest[row] <= most]
         if rows:
-            lengths = np.array([[len(given[row])] for row in rows], dtype=np.int64)
-            # Two batches for every worker, so that none waits long for another at the end.
-            share = int(lengths.sum()) // (2 * self.layouts.chosen(bulk=True).workers)
-            budget = min(BUDGET, max(LEAST, share))
-            for batch in evaluation_batches(lengths, max(budget, int(lengths.max()))):
+            lengths = np.array([len(given[row]) for row in rows], dtype=np.int64)
+            for batch in shares(lengths, self.layouts.chosen(bulk=True).workers):
                 yield [rows[index] for index in batch]
 
     def _hypotheses(
@@ -151,6 +149,24 @@ class CTranslate2:
             some = rows[row]
             assert some is not None
             some[place] = some[place].detailed(own)
+
+
+def shares(lengths: np.ndarray, workers: int) -> list[list[int]]:
+    """Rows of like length together, the shortest first: no worker shall wait long for another at the end.
+
+    What is little is dealt out evenly, a batch for each worker, or two where both are still large. Cut by a
+    budget, the first batch would hold nearly everything and the last one next to nothing.
+    """
+    tokens = int(lengths.sum())
+    if tokens >= 2 * workers * BUDGET:
+        bulk = evaluation_batches(lengths[:, None], max(BUDGET, int(lengths.max())))
+        return [batch.tolist() for batch in bulk]
+    wanted = 2 * workers if tokens >= 2 * workers * ENOUGH else workers
+    count = max(1, min(wanted, tokens // LEAST))
+    order = np.argsort(lengths, kind="stable")
+    middles = np.cumsum(lengths[order]) - lengths[order] / 2
+    dealt = [order[middles // (tokens / count) == number].tolist() for number in range(count)]
+    return [rows for rows in dealt if rows]
 
 
 # ---------------------------------------------------------------- searches, by kind

@@ -112,6 +112,41 @@ def test_texts_wait_a_moment_for_company() -> None:
     batcher.close()
 
 
+def test_nobody_waits_for_more_than_a_batch_holds() -> None:
+    work = Shouting()
+    work.may.set()
+    batcher = Batcher("test", Size(budget=1000, rows=3, linger=30.0, queue=9, deadline=60.0))
+    jobs = [job(work, text) for text in "abc"]
+    for one in jobs:
+        batcher.submit(one)
+    assert [one.future.result(10) for one in jobs] == [["A"], ["B"], ["C"]]
+    assert work.batches == [["a", "b", "c"]]
+    batcher.close()
+
+
+def test_texts_that_wait_are_counted_until_they_are_taken_or_left() -> None:
+    """More than can be answered in time is refused: what is answered, or has left, must not count."""
+    work = Shouting()
+    batcher = Batcher("test", Size(budget=10, rows=100, linger=0.0, queue=100, deadline=5.0))
+    batcher._speed = 1.0  # token a second
+    batcher.submit(first := job(work, "first"))
+    while not batcher.running:
+        pass
+    batcher.submit(some := job(work, "a", "b"))
+    batcher.submit(job(work, "c"))
+    with pytest.raises(QueueFullError):
+        batcher.submit(job(work, "d"))
+    assert some.future.cancel()
+    batcher.submit(last := job(work, "e"))
+    work.may.set()
+    assert first.future.result(10) == ["FIRST"]
+    assert last.future.result(10) == ["E"]
+    batcher._speed = 1.0
+    batcher.submit(late := job(work, "f"))
+    assert late.future.result(10) == ["F"]
+    batcher.close()
+
+
 def test_empty_texts_are_work_too() -> None:
     work = Shouting()
     work.may.set()

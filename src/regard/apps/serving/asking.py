@@ -11,10 +11,11 @@ from starlette.requests import Request
 from regard.apps.serving.batching import ClosedError, Job, QueueFullError, Work
 from regard.apps.serving.limits import Limits
 from regard.apps.serving.metrics import Metrics
+from regard.apps.serving.post import Over, Post
 from regard.apps.serving.refusals import Refusal, refusal_of
 from regard.apps.serving.shelf import Desk, Shelf
 from regard.search.search import SearchSpec
-from regard.tasks.task import Wishes
+from regard.tasks.task import NO_WISHES, Wishes
 
 _AT_ONCE = 20_000
 """Characters that are counted in tokens without leaving the event loop."""
@@ -32,6 +33,7 @@ class Asking:
 
     def __init__(self, shelf: Shelf, limits: Limits, metrics: Metrics) -> None:
         self.shelf, self.limits, self.metrics = shelf, limits, metrics
+        self._post = Post()
 
     async def results(
         self,
@@ -44,21 +46,25 @@ class Asking:
     ) -> tuple[Desk, Job, list[Any]]:
         """One result a text, unless the time is over or the client leaves first."""
         desk, job = await self._submit(model, work, texts, numbers)
-        done: asyncio.Future[list[Any]] = asyncio.wrap_future(job.future)
-        gone: asyncio.Future[None] = asyncio.ensure_future(_left(request))
+        loop = asyncio.get_running_loop()
+        over = Over(loop)
+        job.future.add_done_callback(lambda _: self._post.tell(over))
+        gone = loop.create_task(_left(request))
+        gone.add_done_callback(lambda _: over.settle())
+        late = loop.call_later(self._seconds(seconds), over.settle)
         try:
-            async with asyncio.timeout(self._seconds(seconds)):
-                await asyncio.wait((done, gone), return_when=asyncio.FIRST_COMPLETED)
-            if done.done():
-                return desk, job, done.result()
-        except TimeoutError:
-            raise self._too_late(seconds) from None
+            await over.waiting
+            if job.future.done():
+                return desk, job, job.future.result()
         except Exception as error:
             raise refusal_of(error) from error
         finally:
+            late.cancel()
             gone.cancel()
-            done.cancel()  # leaves the queue, or the batch
-        raise Refusal(499, "the client has left")  # for those who count; nobody reads it
+            job.future.cancel()  # leaves the queue, or the batch
+        if gone.done():
+            raise Refusal(499, "the client has left")  # for those who count; nobody reads it
+        raise self._too_late(seconds)
 
     async def pieces(
         self,
@@ -145,6 +151,8 @@ class Asking:
         forbid: Sequence[str] = (),
         require: Sequence[str] = (),
     ) -> Wishes:
+        if not (stop or prefix or forbid or require):
+            return NO_WISHES
         for name, words in (("stop", stop), ("forbid", forbid), ("require", require), ("prefix", [prefix])):
             if len(words) > self.limits.words:
                 raise Refusal(400, f"{name}: {len(words)} texts, at most {self.limits.words}", field=name)

@@ -27,7 +27,8 @@ from regard.apps.serving.limits import Limits
 from regard.apps.serving.metrics import Metrics
 from regard.apps.serving.refusals import Refusal, refusal_of
 from regard.apps.serving.shelf import Offer, Shelf
-from regard.apps.serving.strict import refused
+from regard.apps.serving.strict import Question, refused
+from regard.apps.serving.switchboard import Switchboard
 from regard.apps.session import Run
 from regard.apps.session import load as load_run
 from regard.core.errors import UsageError, nearest
@@ -92,10 +93,15 @@ def application(
         },
     )
     asking = Asking(shelf, limits, metrics)
-    app.include_router(own.routes(asking))
-    app.include_router(openai.routes(asking))
-    app.include_router(libretranslate.routes(asking, wanted.detector, keys is not None))
-    gate = Gate(app, limits, metrics, keys, runs=len(wanted.offers))
+    interfaces = (
+        own.routes(asking),
+        openai.routes(asking),
+        libretranslate.routes(asking, wanted.detector, keys is not None),
+    )
+    for interface in interfaces:
+        app.include_router(interface)
+    questions = [route for one in interfaces for route in one.routes if isinstance(route, Question)]
+    gate = Gate(Switchboard(app, questions, _refuse), limits, metrics, keys, runs=len(wanted.offers))
     _add_plain_routes(app, gate, metrics)
     _add_refusals(app)
     if look is not None:
@@ -158,13 +164,9 @@ def _add_plain_routes(app: FastAPI, gate: Gate, metrics: Metrics) -> None:
 
 
 def _add_refusals(app: FastAPI) -> None:
-    @app.exception_handler(Refusal)
-    async def refusal(request: Request, error: Refusal) -> Response:
-        return error.response(request.url.path)
-
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return refused(error).response(request.url.path)
+        return refused(error.errors()).response(request.url.path)
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> Response:
@@ -172,12 +174,17 @@ def _add_refusals(app: FastAPI) -> None:
         response.headers.update(error.headers or {})
         return response
 
+    @app.exception_handler(Refusal)
     @app.exception_handler(Exception)
     async def failure(request: Request, error: Exception) -> Response:
-        found = refusal_of(error)
-        if found.status == 500:
-            log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return found.response(request.url.path)
+        return _refuse(request, error)
+
+
+def _refuse(request: Request, error: Exception) -> Response:
+    found = refusal_of(error)
+    if found.status == 500:
+        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return found.response(request.url.path)
 
 
 def _docs(schema: dict[str, Any]) -> str:

@@ -129,6 +129,8 @@ class Batcher:
         self._changed = threading.Condition()
         self._closing = False
         self._speed: float | None = None
+        self._tokens = 0
+        """Of all texts that wait: counted, for every request would add them up anew."""
         self.running = 0
         """Texts in the batch that is being answered."""
         self._thread = threading.Thread(target=self._work, name=f"model {name}", daemon=True)
@@ -148,7 +150,10 @@ class Batcher:
             if len(self._jobs) >= self.size.queue or seconds > self.size.deadline:
                 raise QueueFullError(max(1.0, min(seconds, 60.0)))
             self._jobs.append(job)
-            self._changed.notify()
+            self._tokens += job.waiting_cost
+            # Those who come between keep company: to wake the thread for each costs more than it gains.
+            if len(self._jobs) == 1 or self._enough():
+                self._changed.notify()
         job.future.add_done_callback(lambda _: self._forget(job))
 
     def close(self) -> None:
@@ -163,11 +168,14 @@ class Batcher:
         with self._changed:
             if job in self._jobs:
                 self._jobs.remove(job)
+                self._tokens -= job.waiting_cost
                 self._changed.notify()
 
     def _seconds_to_wait(self) -> float:
-        tokens = sum(job.waiting_cost for job in self._jobs)
-        return 0.0 if self._speed is None else tokens / self._speed
+        return 0.0 if self._speed is None else self._tokens / self._speed
+
+    def _enough(self) -> bool:
+        return self._tokens >= self.size.budget or len(self._jobs) >= self.size.rows
 
     def _work(self) -> None:
         while True:
@@ -194,8 +202,7 @@ class Batcher:
         """Company may be on its way: wait a moment, unless there is enough already."""
         while self._jobs and not self._closing:
             until = self._jobs[0].arrived + self.size.linger - time.monotonic()
-            enough = sum(job.waiting_cost for job in self._jobs) >= self.size.budget
-            if until <= 0 or enough:
+            if until <= 0 or self._enough():
                 return
             self._changed.wait(until)
 
@@ -216,6 +223,7 @@ class Batcher:
                 tokens, job.begun = tokens + length, job.begun + 1
             jobs = [job for job in jobs if job.waiting]
         self._jobs = [job for job in self._jobs if job.waiting]
+        self._tokens -= sum(row.job.cost(row.place) for row in rows)
         return rows
 
     def _do(self, rows: Sequence[Row]) -> None:

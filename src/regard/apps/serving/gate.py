@@ -70,14 +70,14 @@ class Gate:
 
     async def _let_in(self, scope: Scope, receive: Receive) -> Receive:
         """What the application receives instead, or a refusal."""
-        headers, path = Headers(scope=scope), scope["path"]
+        path = scope["path"]
         if path in OPEN:
             return receive
         if self.draining:
             raise Refusal(503, "this server is about to stop", code="draining", retry_after=5.0)
         if self.inside > self.most:  # sent away before it is read: what cannot be taken on must cost little
             raise Refusal(503, "too many requests are waiting", code="overloaded", retry_after=1.0)
-        in_body = path in KEY_IN_BODY
+        headers, in_body = Headers(scope=scope), path in KEY_IN_BODY
         if self.keys is not None and not in_body:
             self._admit(scope, _key_of(headers))
         declared = headers.get("content-length", "")

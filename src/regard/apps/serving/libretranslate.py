@@ -13,7 +13,7 @@ from regard.apps.serving.asking import Asking
 from regard.apps.serving.limits import Limits
 from regard.apps.serving.refusals import Refusal
 from regard.apps.serving.shelf import Desk, Offer
-from regard.apps.serving.strict import Body, StrictRoute, form_or_json, validated
+from regard.apps.serving.strict import Body, form_or_json, question, validated
 from regard.apps.serving.works import Answering
 from regard.data.translatable.html import HtmlDocument
 from regard.tasks.answers import Answer
@@ -43,10 +43,10 @@ def _described(model: type[Body]) -> dict[str, Any]:
 
 
 def routes(asking: Asking, detector: str | None, keys_needed: bool) -> APIRouter:
-    router = APIRouter(tags=["LibreTranslate"], route_class=StrictRoute)
+    router = APIRouter(tags=["LibreTranslate"])
     offers = [offer for offer in asking.shelf.offers.values() if offer.languages is not None]
 
-    @router.post("/translate", openapi_extra=_described(TranslateRequest))
+    @question(router, "/translate", openapi_extra=_described(TranslateRequest))
     async def translate(request: Request) -> Response:
         """A text, or a list of texts; of HTML, what stands between its tags."""
         fields = await form_or_json(request)
@@ -78,7 +78,7 @@ def routes(asking: Asking, detector: str | None, keys_needed: bool) -> APIRouter
             {"code": code, "name": _name(code), "targets": _targets(offers, code)} for code in _codes(offers)
         ]
 
-    @router.post("/detect", openapi_extra=_described(DetectRequest))
+    @question(router, "/detect", openapi_extra=_described(DetectRequest))
     async def detect(request: Request) -> Response:
         """Which language a text is in, the most probable first."""
         fields = await form_or_json(request)

@@ -20,7 +20,7 @@ from regard.apps.serving.asking import Asking, Piece, own_numbers
 from regard.apps.serving.batching import Job, Work
 from regard.apps.serving.refusals import Refusal, refusal_of
 from regard.apps.serving.shelf import Desk
-from regard.apps.serving.strict import Body, StrictRoute
+from regard.apps.serving.strict import Body, question
 from regard.apps.serving.works import Answering, Embedding, Scoring
 from regard.core.errors import UsageError
 from regard.search.listening import cut_at
@@ -74,7 +74,7 @@ class EmbeddingRequest(Body):
 
 
 def routes(asking: Asking) -> APIRouter:
-    router = APIRouter(prefix="/v1", tags=["OpenAI"], route_class=StrictRoute)
+    router = APIRouter(prefix="/v1", tags=["OpenAI"])
 
     @router.get("/models")
     async def models() -> dict[str, Any]:
@@ -87,7 +87,7 @@ def routes(asking: Asking) -> APIRouter:
             raise Refusal(404, f"there is no model {name[:100]!r}", code="model_not_found", field="model")
         return _model(asking, name)
 
-    @router.post("/completions")
+    @question(router, "/completions")
     async def completions(request: Request, asked: CompletionRequest) -> Response:
         """How prompts go on, or what they are translated to; whole, or as it is written."""
         completion = Completion(asking, asked)
@@ -95,8 +95,8 @@ def routes(asking: Asking) -> APIRouter:
             return await completion.stream()
         return Response(_json(await completion.whole(request)), media_type="application/json")
 
-    @router.post("/embeddings")
-    async def embeddings(request: Request, asked: EmbeddingRequest) -> dict[str, Any]:
+    @question(router, "/embeddings")
+    async def embeddings(request: Request, asked: EmbeddingRequest) -> Response:
         """A vector for each text."""
         if asked.dimensions is not None:
             raise Refusal(
@@ -110,7 +110,8 @@ def routes(asking: Asking) -> APIRouter:
         ]
         count = sum(job.lengths)
         usage = {"prompt_tokens": count, "total_tokens": count}
-        return {"object": "list", "data": data, "model": desk.name, "usage": usage}
+        reply = {"object": "list", "data": data, "model": desk.name, "usage": usage}
+        return Response(_json(reply), media_type="application/json")
 
     return router
 

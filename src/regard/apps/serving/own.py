@@ -12,7 +12,7 @@ from regard.apps.serving.asking import Asking, Piece, own_numbers
 from regard.apps.serving.batching import Work
 from regard.apps.serving.refusals import Refusal, refusal_of
 from regard.apps.serving.shelf import Desk
-from regard.apps.serving.strict import Body, StrictRoute
+from regard.apps.serving.strict import Body, question
 from regard.apps.serving.works import Answering, Looking
 from regard.tasks.answers import Answer
 
@@ -59,9 +59,9 @@ class RunRequest(Body):
 
 
 def routes(asking: Asking) -> APIRouter:
-    router = APIRouter(prefix="/v1", tags=["Regard"], route_class=StrictRoute)
+    router = APIRouter(prefix="/v1", tags=["Regard"])
 
-    @router.post("/run")
+    @question(router, "/run")
     async def run(request: Request, asked: RunRequest) -> Response:
         """Texts in, answers out, as `regard run --json` gives them."""
         if (asked.text is None) == (asked.texts is None):

@@ -1,5 +1,6 @@
 """A server as a process: a socket, and an end in which everything that was accepted is answered."""
 
+import gc
 import logging
 import signal
 import socket
@@ -22,6 +23,12 @@ class Draining(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, gate: Gate) -> None:
         super().__init__(config)
         self.gate = gate
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        # What is loaded stays: without this, everybody waits whenever the collector walks through all of it.
+        gc.collect()
+        gc.freeze()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit:

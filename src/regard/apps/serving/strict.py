@@ -1,13 +1,11 @@
 """Requests read strictly: what the standard library lets pass in JSON (NaN, lone surrogates) is refused."""
 
-import json
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeAlias, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
 
 import pydantic_core
-from fastapi import Request, Response
-from fastapi.exceptions import RequestValidationError
+from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -28,22 +26,49 @@ class Body(BaseModel):
     )
 
 
-class StrictRequest(Request):
-    async def json(self) -> Any:
-        try:
-            return pydantic_core.from_json(await self.body(), allow_inf_nan=False)
-        except ValueError as error:
-            raise json.JSONDecodeError(str(error)[:200], "", 0) from None
+Endpoint: TypeAlias = Callable[..., Awaitable[Response]]
+"""Takes the request and, if it names one ``asked``, the body of that kind."""
 
 
-class StrictRoute(APIRoute):
+class Question(APIRoute):
+    """A route that FastAPI describes on its page, and that is read and answered without its help."""
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handler = super().get_route_handler()
+        endpoint, kind = self.endpoint, get_type_hints(self.endpoint).get("asked")
 
-        async def strict(request: Request) -> Response:
-            return await handler(StrictRequest(request.scope, request.receive))
+        async def handle(request: Request) -> Response:
+            response: Response = await (
+                endpoint(request) if kind is None else endpoint(request, await _asked(kind, request))
+            )
+            return response
 
-        return strict
+        return handle
+
+
+def question(router: APIRouter, path: str, **described: Any) -> Callable[[Endpoint], Endpoint]:
+    """Decorates an endpoint that texts are sent to."""
+
+    def add(endpoint: Endpoint) -> Endpoint:
+        router.add_api_route(path, endpoint, methods=["POST"], route_class_override=Question, **described)
+        return endpoint
+
+    return add
+
+
+async def _asked(kind: type[M], request: Request) -> M:
+    form = _form(request)
+    if not (form in ("", "application/json") or (form.startswith("application/") and form.endswith("+json"))):
+        raise Refusal(400, "Invalid request: send application/json", code="invalid_request")
+    try:
+        fields = pydantic_core.from_json(await request.body(), allow_inf_nan=False)
+    except ValueError as error:
+        said = f"Invalid request: JSON decode error: {str(error)[:200]}"
+        raise Refusal(400, said, code="invalid_request") from None
+    return validated(kind, fields)
+
+
+def _form(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def form_or_json(request: Request) -> dict[str, Any]:
@@ -51,7 +76,7 @@ async def form_or_json(request: Request) -> dict[str, Any]:
     raw = await request.body()
     if not raw:
         return dict(parse_qsl(request.url.query, max_num_fields=64))
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = _form(request)
     if kind == "application/json":
         try:
             fields = pydantic_core.from_json(raw, allow_inf_nan=False)
@@ -70,11 +95,11 @@ async def form_or_json(request: Request) -> dict[str, Any]:
     raise Refusal(415, "send application/json or application/x-www-form-urlencoded")
 
 
-def validated(model: type[M], fields: dict[str, Any]) -> M:
+def validated(model: type[M], fields: Any) -> M:
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        raise Refusal(400, said(error.errors(include_input=False, include_url=False))) from None
+        raise refused(error.errors(include_input=False, include_url=False)) from None
 
 
 def said(errors: Any) -> str:
@@ -88,7 +113,6 @@ def said(errors: Any) -> str:
     return "Invalid request: " + "; ".join(parts)
 
 
-def refused(error: RequestValidationError) -> Refusal:
-    first = next(iter(error.errors()), None)
-    place = [str(part) for part in first["loc"][1:]] if first else []
-    return Refusal(400, said(error.errors()), code="invalid_request", field=".".join(place)[:100] or None)
+def refused(errors: Sequence[Any]) -> Refusal:
+    place = [str(part) for part in errors[0]["loc"] if part != "body"] if errors else []
+    return Refusal(400, said(errors), code="invalid_request", field=".".join(place)[:100] or None)
