@@ -74,13 +74,28 @@ def test_a_line_alone_is_answered_as_among_others(rotary: Run) -> None:
     assert rotary(["", *LINES[:3], " "]) == ["", *together[:3], ""]
 
 
-def test_what_reaches_its_greatest_length_is_searched_by_our_steps(rotary: Run) -> None:
-    short = GreedySpec(longest_ratio=0.0, longest_extra=3)
-    fast, stepped = both(rotary, short)
+def test_a_beam_that_reaches_its_greatest_length_is_searched_by_our_steps(rotary: Run) -> None:
+    fast, stepped = both(rotary, BeamSpec(size=2, longest_ratio=0.0, longest_extra=3))
     assert {answer.engine for answer in fast} == {"ctranslate2", "torch"}
-    assert [answer.candidates for answer in fast if answer.engine == "torch"] == [
-        answer.candidates for answer in stepped if not answer.candidates[0].finished
-    ]
+    assert [answer.text for answer in fast] == [answer.text for answer in stepped]
+    assert all(answer.candidates[0].finished for answer in fast if answer.engine == "ctranslate2")
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.4])
+def test_a_greedy_answer_is_cut_where_our_steps_cut_it(rotary: Run, ratio: float) -> None:
+    """With a ratio some go on for the sake of their neighbours."""
+    fast, stepped = both(rotary, GreedySpec(longest_ratio=ratio, longest_extra=2))
+    assert {answer.engine for answer in fast} == {"ctranslate2"}
+    assert {answer.candidates[0].finished for answer in stepped} == {True, False}
+    brief = list(rotary.stream(LINES, GreedySpec(longest_ratio=ratio, longest_extra=2), detail=False))
+    for one, other, short in zip(fast, stepped, brief, strict=True):
+        (found,), (expected,), (cut,) = one.candidates, other.candidates, short.candidates
+        assert found.pieces == cut.pieces == expected.pieces
+        assert found.finished == cut.finished == expected.finished
+        assert found.token_log_probs == pytest.approx(expected.token_log_probs, abs=2e-4)
+        for candidate in (found, cut):
+            assert candidate.score == pytest.approx(expected.score, abs=1e-4)
+            assert candidate.log_prob == pytest.approx(expected.log_prob, abs=1e-3)
 
 
 def test_what_it_cannot_do_is_done_by_our_steps_and_said(rotary: Run) -> None:

@@ -36,6 +36,15 @@ class Layout(NamedTuple):
             "max_queued_batches": -1,
         }
 
+    def describe(self) -> str:
+        return f"{self.precision}, {self.workers} × {self.threads} threads"
+
+
+def for_states(precision: Precision, cores: int | None = None) -> Layout:
+    """Batches come one after another. Vectors lose digits only where that is asked for, not to be faster."""
+    cores = torch.get_num_threads() if cores is None else cores
+    return Layout("int8" if precision == "int8" else "float32", 1, cores)
+
 
 class Layouts:
     """The layouts to choose from, and which are best for many lines and for one."""
