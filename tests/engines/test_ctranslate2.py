@@ -2,12 +2,14 @@
 
 import json
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
 from regard.apps.session import Run, load
 from regard.core.errors import UsageError
+from regard.engines.layout import Layout, Layouts
 from regard.parts.positions import (
     NoPositionSpec,
     RotarySpec,
@@ -174,6 +176,16 @@ def test_int8_is_chosen_when_asked_for_and_auto_is_measured_once(own: Run) -> No
     again = load(own.path, precision="auto")
     assert again.answered_by().startswith(f"ctranslate2, {precision}")
     assert again(many) == first == load(own.path, precision=precision)(many)
+
+
+def test_one_line_of_a_large_model_has_all_threads_until_it_is_measured(tmp_path: Path) -> None:
+    notes, one = tmp_path / "layouts.json", Layout("float32", 2, 1)
+    small, large = (Layouts("float32", notes, cores=2, large=large) for large in (False, True))
+    assert small.chosen(bulk=False) == small.chosen(bulk=True) == large.chosen(bulk=True) == one
+    assert large.chosen(bulk=False) == Layout("float32", 1, 2)
+    waits = {one: 0.0, Layout("float32", 1, 2): 0.02}
+    large.measure(lambda _: None, lambda layout: time.sleep(waits[layout]))
+    assert large.chosen(bulk=False) == one
 
 
 def test_the_command_says_who_answers(regard: Command, rotary: Run) -> None:

@@ -16,6 +16,8 @@ from regard.models.model import ModelSpec
 from regard.tasks.engine import Engine
 
 Wanted = Literal["auto", "torch", "ctranslate2"]
+_LARGE = 2**24
+"""Weights that no cache holds."""
 
 
 def wanted_engine(name: str) -> Wanted:
@@ -118,7 +120,8 @@ def _searching(run: Candidate, precision: Precision, folder: Callable[[], Path],
     from regard.engines.ctranslate2 import Searching
     from regard.interop.ctranslate2_folder import KEPT
 
-    return Searching(folder, served, Layouts(precision, run.path / KEPT / "layouts.json"))
+    large = sum(weight.numel() for weight in run.weights.values()) > _LARGE
+    return Searching(folder, served, Layouts(precision, run.path / KEPT / "layouts.json", large=large))
 
 
 def _reading(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engine:

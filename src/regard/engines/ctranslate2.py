@@ -24,7 +24,9 @@ NAME = "ctranslate2"
 _ALMOST_NO_PENALTY = 1e-9
 """Of length; at none at all it would stop by a rule of its own."""
 _BULK = 48
-"""Lines from which on it pays to find out how this machine is used best."""
+"""Lines from which on it pays to find out how this machine is used best …"""
+_TRIED = 32
+"""… from so many steps of each: texts may go on much longer."""
 
 
 class Found(NamedTuple):
@@ -79,7 +81,8 @@ class Searching:
 
     def _measure(self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec) -> None:
         step = len(given) // _BULK
-        some, limits = given[::step][:_BULK], longest[::step][:_BULK]
+        some = given[::step][:_BULK]
+        limits = [min(limit, _TRIED) for limit in longest[::step][:_BULK]]
 
         def bulk(layout: Layout) -> None:
             self._search(self._loaded.at(layout), some, limits, search)
