@@ -3,8 +3,9 @@
     python -m benchmarks.encoding_speed [--rows 32]
 
 A reader of MiniLM's size (6 layers, 384 wide, 12 heads), random weights; 256 sentences of 4 to 64 tokens,
-sorted by length, 32 at a time; means over real tokens, normalised, in 32 bits. Who is not installed does not
-take part (onnxruntime also needs onnx and onnxscript, for the export).
+sorted by length, 32 at a time; means over real tokens, normalised, in 32 bits. Regard is asked as people ask
+it (``run.embed``): it reads texts, and chooses engine and batches itself. Who is not installed does not take
+part (onnxruntime also needs onnx and onnxscript, for the export).
 """
 
 import argparse

@@ -3,7 +3,8 @@
     python -m benchmarks.generation_speed
 
 One model of 6 layers, 256 wide, 10,000 words, random weights; a prompt of 16 tokens and 96 more, greedily,
-for one prompt and for 32 at once.
+for one prompt and for 32 at once. Regard is asked as people ask it (``run.stream``): it reads texts, and
+chooses the engine itself.
 """
 
 import argparse

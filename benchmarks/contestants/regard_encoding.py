@@ -1,35 +1,39 @@
-"""Regard's reader: means over real tokens, normalised, by the path that ``run.embed`` takes."""
+"""Regard's reader as people use it: ``run.embed``, by the engine and in the batches that it chooses.
 
-import numpy as np
+Texts are words, so reading them and putting marks around them is part of the work; the marks are two of the
+tokens that everyone else is given.
+"""
+
 import protocol
+import random_runs
 import sentences
-import torch
 
-from regard.core.sequences import Tokens
-from regard.parts.pooling import MeanSpec
+from regard.models.reader import ReaderSpec
+from regard.parts.pooling import SummingUpSpec
 from regard.recipes.bert import bert_model
+from regard.recipes.reading import reading
 from regard.training.memory import keep_freed_memory
 
 
 def main() -> None:
     keep_freed_memory()  # as the command does
     asked = sentences.asked()
-    torch.manual_seed(1)
-    spec = bert_model(asked.layers, asked.width, asked.heads, asked.positions, segments=2).encoder
-    spec = spec.override([f"stack.blocks.0.mixers.1.hidden={asked.hidden}"])
-    reader, rows = spec.build(asked.vocabulary).eval(), sentences.drawn(asked.texts, asked.vocabulary)
+    encoder = bert_model(asked.layers, asked.width, asked.heads, asked.positions, segments=2).encoder
+    encoder = encoder.override([f"stack.blocks.0.mixers.1.hidden={asked.hidden}"])
+    tokenizer = random_runs.numbered_words(asked.vocabulary)
+    spec = reading(ReaderSpec(encoder=encoder), asked.vocabulary, SummingUpSpec(normalise=True))
+    run = random_runs.random_run(spec, tokenizer)
+    rows = sentences.drawn(asked.texts, tokenizer.size)
+    texts = [random_runs.as_text(tokenizer, row[2:].tolist()) for row in rows]
 
-    @torch.inference_mode()
     def step() -> protocol.Step:
-        room, found = 0, np.zeros((len(rows), asked.width), np.float32)
-        for numbers, ids, lengths in sentences.batches(rows, asked.rows):
-            real = torch.from_numpy(np.arange(ids.shape[1]) < lengths[:, None])
-            pooled = MeanSpec().pool(reader.layers(Tokens(torch.from_numpy(ids), real))[-1], real)
-            found[numbers] = torch.nn.functional.normalize(pooled, dim=-1).numpy()
-            room += ids.size
-        return protocol.Step(sum(map(len, rows)), room)
+        found = run.embed(texts)
+        assert found.shape == (len(rows), asked.width)
+        return protocol.Step(sum(map(len, rows)), sum(map(len, rows)))
 
-    protocol.ready(parameters=sum(weight.numel() for weight in reader.parameters()))
+    step()
+    parameters = sum(weight.numel() for weight in run.model.parameters())
+    protocol.ready(parameters=parameters, engine=run.embedded_by())
     protocol.serve(step)
 
 

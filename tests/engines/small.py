@@ -1,6 +1,6 @@
 """Random translators of every form that CTranslate2 knows, as runs on disk. They end by themselves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -24,6 +24,7 @@ from regard.recipes.system import SystemSpec
 from regard.recipes.transformer import transformer_model
 from regard.recipes.translation import translation
 from regard.search.greedy import GreedySpec
+from regard.search.search import SearchSpec
 from regard.stacks.join import JoinSpec, PostNormSpec, PreNormSpec
 from regard.training.run_folder import RunFolder
 from regard.training.weights import named_weights
@@ -64,6 +65,13 @@ SYSTEMS: dict[str, Callable[[], SystemSpec]] = {
     "learned": lambda: system(LearnedSpec(longest=LONGEST), NoPairPositionSpec()),
     "no positions": lambda: system(NoPositionSpec(), NoPairPositionSpec()),
     "relative": lambda: system(NoPositionSpec(), RelativeSpec(farthest=3)),
+    "relative, dot": lambda: system(
+        NoPositionSpec(),
+        RelativeSpec(farthest=3),
+        "model.encoder.stack.blocks.0.mixers.0.score.kind=dot",
+        "model.decoder.stack.blocks.0.mixers.0.score.kind=dot",
+        "model.decoder.stack.blocks.0.mixers.1.score.kind=dot",
+    ),
     "buckets, gated, root mean square": lambda: one_sided(
         system(NoPositionSpec(), BucketsSpec(buckets=8, farthest=20), *_GATED, norm=RootMeanSquareSpec())
     ),
@@ -85,25 +93,39 @@ SYSTEMS: dict[str, Callable[[], SystemSpec]] = {
 def run_of(spec: SystemSpec, folder: Path, ending: bool = True) -> Run:
     """Weights as they are drawn, larger, so that answers differ; the end is made likely until it comes."""
     lexicon = lexicon_of(spec)
+    drawn = drawn_run(spec, lexicon, folder)
+    if ending:
+        make_it_end(drawn, lexicon["target"].end, LINES[:8], GreedySpec())
+    return stored(drawn)
+
+
+def drawn_run(spec: SystemSpec, lexicon: Lexicon, folder: Path, factor: float = 4.0) -> Run:
+    """Not yet on disk, so that weights may be changed."""
     torch.manual_seed(0)
     model = spec.model.build(lexicon.sizes)
     weights = named_weights(model)
     for name, tensor in weights.items():
         if tensor.dim() > 1:
-            tensor.mul_(4.0)
+            tensor.mul_(factor)
         elif "norm" not in name:
             tensor.normal_(std=0.3)
     for name in (name for name in weights if name.endswith("positions.table.weight") and ".mixers." in name):
         # A table of buckets that all layers share.
         weights[name].copy_(weights[f"{name.split('.layers.')[0]}.layers.0.mixers.0.positions.table.weight"])
-    drawn = Run(folder, spec, model.eval(), lexicon, torch.device("cpu"), engine="torch")
-    while (
-        ending and sum(answer.candidates[0].finished for answer in drawn.answers(LINES[:8], GreedySpec())) < 5
-    ):
-        weights["decoder.head.words.bias"][lexicon["target"].end] += 1.0
-    made = RunFolder.create(folder, spec, 0, "none", lexicon.files())
-    made.save_weights(weights)
-    return load(folder)
+    return Run(folder, spec, model.eval(), lexicon, torch.device("cpu"), engine="torch")
+
+
+def make_it_end(run: Run, end: int, lines: Sequence[str], search: SearchSpec) -> None:
+    """Most of its answers, by themselves."""
+    bias = named_weights(run.model)["decoder.head.words.bias"]
+    while 2 * sum(answer.candidates[0].finished for answer in run.answers(lines, search)) <= len(lines):
+        bias[end] += 1.0
+
+
+def stored(run: Run) -> Run:
+    folder = RunFolder.create(run.path, run.spec, 0, "none", run.lexicon.files())
+    folder.save_weights(named_weights(run.model))
+    return load(run.path)
 
 
 def lexicon_of(spec: SystemSpec) -> Lexicon:

@@ -2,12 +2,14 @@
 
 import json
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
 from regard.apps.session import Run, load
 from regard.core.errors import UsageError
+from regard.engines.layout import Layout, Layouts
 from regard.parts.positions import (
     NoPositionSpec,
     RotarySpec,
@@ -74,13 +76,28 @@ def test_a_line_alone_is_answered_as_among_others(rotary: Run) -> None:
     assert rotary(["", *LINES[:3], " "]) == ["", *together[:3], ""]
 
 
-def test_what_reaches_its_greatest_length_is_searched_by_our_steps(rotary: Run) -> None:
-    short = GreedySpec(longest_ratio=0.0, longest_extra=3)
-    fast, stepped = both(rotary, short)
+def test_a_beam_that_reaches_its_greatest_length_is_searched_by_our_steps(rotary: Run) -> None:
+    fast, stepped = both(rotary, BeamSpec(size=2, longest_ratio=0.0, longest_extra=3))
     assert {answer.engine for answer in fast} == {"ctranslate2", "torch"}
-    assert [answer.candidates for answer in fast if answer.engine == "torch"] == [
-        answer.candidates for answer in stepped if not answer.candidates[0].finished
-    ]
+    assert [answer.text for answer in fast] == [answer.text for answer in stepped]
+    assert all(answer.candidates[0].finished for answer in fast if answer.engine == "ctranslate2")
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.4])
+def test_a_greedy_answer_is_cut_where_our_steps_cut_it(rotary: Run, ratio: float) -> None:
+    """With a ratio some go on for the sake of their neighbours."""
+    fast, stepped = both(rotary, GreedySpec(longest_ratio=ratio, longest_extra=2))
+    assert {answer.engine for answer in fast} == {"ctranslate2"}
+    assert {answer.candidates[0].finished for answer in stepped} == {True, False}
+    brief = list(rotary.stream(LINES, GreedySpec(longest_ratio=ratio, longest_extra=2), detail=False))
+    for one, other, short in zip(fast, stepped, brief, strict=True):
+        (found,), (expected,), (cut,) = one.candidates, other.candidates, short.candidates
+        assert found.pieces == cut.pieces == expected.pieces
+        assert found.finished == cut.finished == expected.finished
+        assert found.token_log_probs == pytest.approx(expected.token_log_probs, abs=2e-4)
+        for candidate in (found, cut):
+            assert candidate.score == pytest.approx(expected.score, abs=1e-4)
+            assert candidate.log_prob == pytest.approx(expected.log_prob, abs=1e-3)
 
 
 def test_what_it_cannot_do_is_done_by_our_steps_and_said(rotary: Run) -> None:
@@ -159,6 +176,16 @@ def test_int8_is_chosen_when_asked_for_and_auto_is_measured_once(own: Run) -> No
     again = load(own.path, precision="auto")
     assert again.answered_by().startswith(f"ctranslate2, {precision}")
     assert again(many) == first == load(own.path, precision=precision)(many)
+
+
+def test_one_line_of_a_large_model_has_all_threads_until_it_is_measured(tmp_path: Path) -> None:
+    notes, one = tmp_path / "layouts.json", Layout("float32", 2, 1)
+    small, large = (Layouts("float32", notes, cores=2, large=large) for large in (False, True))
+    assert small.chosen(bulk=False) == small.chosen(bulk=True) == large.chosen(bulk=True) == one
+    assert large.chosen(bulk=False) == Layout("float32", 1, 2)
+    waits = {one: 0.0, Layout("float32", 1, 2): 0.02}
+    large.measure(lambda _: None, lambda layout: time.sleep(waits[layout]))
+    assert large.chosen(bulk=False) == one
 
 
 def test_the_command_says_who_answers(regard: Command, rotary: Run) -> None:

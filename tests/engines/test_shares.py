@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from regard.engines.ctranslate2 import BUDGET, LEAST, shares
+from regard.engines.shares import BUDGET, LEAST, shares
 
 
 @example([40] * 300, 2)

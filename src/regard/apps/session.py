@@ -1,6 +1,6 @@
 """A trained run, loaded and ready to be used: ``regard.load("runs/dates")("3 mai 1979")``."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import overload
@@ -18,6 +18,7 @@ from regard.engines.choice import Candidate, Choice, Wanted, choose
 from regard.engines.layout import Precision
 from regard.inspection.trace import Trace, trace_writing
 from regard.models.mixture import Mixture
+from regard.parts.pooling import SummingUpSpec
 from regard.recipes.system import SystemSpec
 from regard.search.search import SearchSpec
 from regard.tasks.answers import Answer, Scored
@@ -62,9 +63,22 @@ class Run:
         self, search: SearchSpec | None = None, wishes: Wishes = NO_WISHES, keep: bool = False
     ) -> str:
         """In words: which engine does what is asked, and why not another."""
+        return self._in_words(lambda _: self.task(search).refusal(wishes, keep))
+
+    def evaluated_by(self, search: SearchSpec | None = None) -> str:
+        """The same of an evaluation."""
+        return self._in_words(lambda _: self.task(search).refusal_to_evaluate())
+
+    def embedded_by(self, summing: SummingUpSpec | None = None) -> str:
+        """The same of vectors."""
+        self.embedder()  # refuses what has none
+        layer = (summing or self.spec.task.summing_up()).layer
+        return self._in_words(lambda engine: engine.refusal_to_read(layer))
+
+    def _in_words(self, refusal: Callable[[Engine], str | None]) -> str:
         engine, reason = self.engine
         if engine is not None:
-            reason = engine.refusal(search or self.spec.search, wishes, keep) or ""
+            reason = refusal(engine) or ""
             if reason and self.wanted_engine == engine.name:
                 raise UsageError(f"--engine {engine.name}: cannot do what is asked: {reason}")
             if not reason:
@@ -173,7 +187,7 @@ class Run:
                 f"{self.path}: a model of kind {self.spec.model.kind()!r} has no vectors of texts"
             )
         tokenizer = next(iter(self.lexicon.values()))  # that of what is read comes first
-        return Embedder(self.model, self.task(), tokenizer, self.device)
+        return Embedder(self.model, self.task(), tokenizer, self.device, self.engine.engine)
 
     def trace(self, source: str, target: str | None = None) -> Trace:
         """What the model looked at while it wrote ``target`` (its own answer when none is given)."""

@@ -11,11 +11,13 @@ from torch import Tensor
 
 from regard.core.errors import UsageError, nearest
 from regard.data.lexicon import Lexicon
-from regard.engines.layout import Layouts, Precision
+from regard.engines.layout import Layouts, Precision, for_states
 from regard.models.model import ModelSpec
 from regard.tasks.engine import Engine
 
 Wanted = Literal["auto", "torch", "ctranslate2"]
+_LARGE = 2**24
+"""Weights that no cache holds."""
 
 
 def wanted_engine(name: str) -> Wanted:
@@ -61,13 +63,14 @@ def choose(wanted: Wanted, precision: Precision, run: Candidate) -> Choice:
         return _none(wanted, 'ctranslate2 is not installed (pip install "ctranslate2>=4.6")')
     if (kind := run.model.kind() or "") not in _SERVED:
         return _none(wanted, f"a model of kind {kind!r} is not served by another program")
-    from regard.interop.ctranslate2_specs import InexpressibleError, their_model
+    from regard.interop.ctranslate2_specs import InexpressibleError
 
+    way = _SERVED[kind]
     try:
-        their_model(run.model, run.lexicon, run.weights)
+        way.make(run)
     except InexpressibleError as error:
         return _none(wanted, str(error))
-    return Choice(_ctranslate2(run, precision), "")
+    return Choice(way.engine(run, precision, lambda: _folder(run, way)), "")
 
 
 def _none(wanted: Wanted, reason: str) -> Choice:
@@ -76,41 +79,84 @@ def _none(wanted: Wanted, reason: str) -> Choice:
     return Choice(None, reason)
 
 
-def _ctranslate2(run: Candidate, precision: Precision) -> Engine:
-    from regard.engines.ctranslate2 import CTranslate2
+class Way(NamedTuple):
+    """How a kind of model is served."""
+
+    make: Callable[[Candidate], Any]
+    """The model in the terms of CTranslate2."""
+    engine: Callable[[Candidate, Precision, Callable[[], Path]], Engine]
+    """Who answers with it, once it is in the folder."""
+
+
+def _whole(run: Candidate) -> Any:
+    from regard.interop.ctranslate2_specs import their_model
+
+    return their_model(run.model, run.lexicon, run.weights)
+
+
+def _what_reads(run: Candidate) -> Any:
+    from regard.interop.ctranslate2_specs import their_reader
+
+    return their_reader(run.model, run.lexicon, run.weights)
+
+
+def _translating(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engine:
+    from regard.engines.served import Translators
+    from regard.interop.ctranslate2_specs import POSITIONS
+
+    served = Translators(run.lexicon["source"], run.lexicon["target"], POSITIONS)
+    return _searching(run, precision, folder, served)
+
+
+def _continuing(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engine:
+    from regard.engines.served import Generators
+    from regard.interop.ctranslate2_specs import positions_of
+
+    tokenizer, positions = run.lexicon["text"], positions_of(run.model.reader().embedding)
+    return _searching(run, precision, folder, Generators(tokenizer, tokenizer, positions))
+
+
+def _searching(run: Candidate, precision: Precision, folder: Callable[[], Path], served: Any) -> Engine:
+    from regard.engines.ctranslate2 import Searching
+    from regard.interop.ctranslate2_folder import KEPT
+
+    large = sum(weight.numel() for weight in run.weights.values()) > _LARGE
+    return Searching(folder, served, Layouts(precision, run.path / KEPT / "layouts.json", large=large))
+
+
+def _reading(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engine:
+    from regard.engines.ctranslate2 import Reading
+
+    return Reading(folder, for_states(precision))
+
+
+_SERVED: dict[str, Way] = {
+    "sequence_to_sequence": Way(_whole, _translating),
+    "language_model": Way(_whole, _continuing),
+    "reader": Way(_what_reads, _reading),
+    "masked": Way(_what_reads, _reading),
+    "labeller": Way(_what_reads, _reading),
+    "detector": Way(_what_reads, _reading),
+}
+
+
+def _folder(run: Candidate, way: Way) -> Path:
     from regard.interop.ctranslate2_folder import kept_copy
 
     try:
-        folder = kept_copy(run.path, run.seal, run.model, run.lexicon, run.weights)
-        notes: Path | None = folder.parent / "layouts.json"
+        return kept_copy(run.path, run.seal, lambda: way.make(run))
     except UsageError:  # a run that nobody may write to: a copy for this once
-        folder, notes = _copy_for_once(run), None
-    return CTranslate2(folder, _SERVED[run.model.kind() or ""](run), Layouts(precision, notes))
+        return _copy_for_once(run, way)
 
 
 _passing: list[tempfile.TemporaryDirectory[str]] = []
 """Folders that go with the process."""
 
 
-def _copy_for_once(run: Candidate) -> Path:
+def _copy_for_once(run: Candidate, way: Way) -> Path:
     from regard.interop.ctranslate2_folder import write_model
 
     _passing.append(tempfile.TemporaryDirectory(prefix="regard-"))
     folder = Path(_passing[-1].name)
-    write_model(run.model, run.lexicon, run.weights, folder)
+    write_model(way.make(run), folder)
     return folder
-
-
-def _translators(run: Candidate) -> Any:
-    from regard.engines.ctranslate2 import Translators
-
-    return Translators(run.lexicon["source"], run.lexicon["target"], _positions(run.model))
-
-
-_SERVED: dict[str, Callable[[Candidate], Any]] = {"sequence_to_sequence": _translators}
-
-
-def _positions(model: Any) -> int:
-    from regard.interop.ctranslate2_specs import POSITIONS
-
-    return POSITIONS

@@ -36,16 +36,30 @@ class Layout(NamedTuple):
             "max_queued_batches": -1,
         }
 
+    def describe(self) -> str:
+        return f"{self.precision}, {self.workers} × {self.threads} threads"
+
+
+def for_states(precision: Precision, cores: int | None = None) -> Layout:
+    """Batches come one after another. Vectors lose digits only where that is asked for, not to be faster."""
+    cores = torch.get_num_threads() if cores is None else cores
+    return Layout("int8" if precision == "int8" else "float32", 1, cores)
+
 
 class Layouts:
     """The layouts to choose from, and which are best for many lines and for one."""
 
-    def __init__(self, precision: Precision, notes: Path | None, cores: int | None = None) -> None:
+    def __init__(
+        self, precision: Precision, notes: Path | None, cores: int | None = None, large: bool = False
+    ) -> None:
+        """Until it is known, one line of a ``large`` model is given all threads: reading its weights takes
+        longest, and they share that."""
         cores = torch.get_num_threads() if cores is None else cores
         precisions = ("float32", "int8") if precision == "auto" else (precision,)
         # Many batches are served best by workers of one thread each; one line may gain by more threads.
         self.bulk = [Layout(one, cores, 1) for one in precisions]
         self.alone = [*self.bulk, *(Layout(one, 1, cores) for one in precisions if cores > 1)]
+        self._guessed = (self.bulk[0], Layout(precisions[0], 1, cores) if large else self.bulk[0])
         self.notes, self.key = notes, f"{processor()}, {cores} threads, {precision}"
         self._best = self._read()
 
@@ -54,9 +68,8 @@ class Layouts:
         return len(self.alone) == 1 or self._best is not None
 
     def chosen(self, bulk: bool) -> Layout:
-        if self._best is not None:
-            return self._best[0 if bulk else 1]
-        return self.bulk[0]
+        best = self._best or self._guessed
+        return best[0 if bulk else 1]
 
     def measure(self, bulk: Callable[[Layout], None], alone: Callable[[Layout], None]) -> None:
         """Try every layout in turns, and keep the fastest for each use."""

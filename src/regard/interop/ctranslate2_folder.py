@@ -1,7 +1,7 @@
 """A model as a folder for CTranslate2, and a copy of it that a run keeps for itself."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from torch import Tensor
@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.core.errors import UsageError
 from regard.data.lexicon import Lexicon
 from regard.interop.aside import written_aside
-from regard.interop.ctranslate2_specs import InexpressibleError, their_model
+from regard.interop.ctranslate2_specs import InexpressibleError, TheirSpec, their_model
 from regard.models.model import ModelSpec
 from regard.training import durable
 
@@ -19,23 +19,14 @@ FORMAT = 1
 """Of what we make of a model: a higher number makes older copies stale."""
 
 
-def write_model(
-    model: ModelSpec,
-    lexicon: Lexicon,
-    weights: Mapping[str, Tensor],
-    folder: Path,
-    quantization: str | None = None,
-) -> None:
-    """Everything that ``ctranslate2.Translator`` or ``Generator`` loads."""
-    made = their_model(model, lexicon, weights)
+def write_model(made: TheirSpec, folder: Path, quantization: str | None = None) -> None:
+    """Everything that ``ctranslate2.Translator``, ``Generator`` or ``Encoder`` loads."""
     made.validate()
     made.optimize(quantization)
     made.save(str(folder))
 
 
-def kept_copy(
-    run: Path, seal: str, model: ModelSpec, lexicon: Lexicon, weights: Mapping[str, Tensor]
-) -> Path:
+def kept_copy(run: Path, seal: str, make: Callable[[], TheirSpec]) -> Path:
     """The run's weights, whose checksum is ``seal``, converted once; copies of older weights are removed."""
     place = run / KEPT
     current = place / f"{seal[:16]}-{FORMAT}"
@@ -43,7 +34,7 @@ def kept_copy(
         return current
     try:
         with written_aside(current) as aside:
-            write_model(model, lexicon, weights, aside)
+            write_model(make(), aside)
     except InexpressibleError:
         raise
     except UsageError:
@@ -59,7 +50,7 @@ def export_model(model: ModelSpec, lexicon: Lexicon, weights: Mapping[str, Tenso
     """A folder for others, with the vocabulary's own file beside it."""
     try:
         with written_aside(target) as aside:
-            write_model(model, lexicon, weights, aside)
+            write_model(their_model(model, lexicon, weights), aside)
             for name, content in lexicon.files().items():
                 durable.write_synced(aside / name, content)
     except UsageError as error:

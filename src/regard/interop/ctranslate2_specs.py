@@ -43,6 +43,19 @@ def their_model(model: ModelSpec, lexicon: Lexicon, weights: Weights) -> TheirSp
     return convert(model, lexicon, weights)
 
 
+def their_reader(model: ModelSpec, lexicon: Lexicon, weights: Weights) -> TheirSpec:
+    """What of a model reads, whatever stands on it."""
+    where, spec = f"model.{model.reads_as}", model.reader()
+    if spec.mix is not None:
+        raise InexpressibleError(f"{where}.mix: it gives the last layer, not a sum of all")
+    said = _described(spec, ("attention", "pointwise"), where, both_ways=True)
+    made = theirs.TransformerEncoderModelSpec(_encoder(spec, said, Named(weights, model.reads_as), True))
+    tokenizer = lexicon["text"]
+    made.register_vocabulary(names_of(tokenizer))
+    _configure(made.config, tokenizer, said.epsilon)
+    return made
+
+
 # ---------------------------------------------------------------- whole models
 
 
@@ -55,7 +68,7 @@ def _translator(model: Any, lexicon: Lexicon, weights: Weights) -> TheirSpec:
             f"norms differ: epsilon is {encoder.epsilon} and {decoder.epsilon}; it has one for all"
         )
     made = theirs.TransformerSpec(
-        _encoder(model.encoder, encoder, Named(weights, "encoder")),
+        _encoder(model.encoder, encoder, Named(weights, "encoder"), with_segments=False),
         _decoder(model.decoder, decoder, Named(weights, "decoder"), with_memory=True),
     )
     source, target = lexicon["source"], lexicon["target"]
@@ -69,6 +82,10 @@ def _translator(model: Any, lexicon: Lexicon, weights: Weights) -> TheirSpec:
 
 def _language_model(model: Any, lexicon: Lexicon, weights: Weights) -> TheirSpec:
     decoder = _described(model.decoder, ("attention", "pointwise"), "model.decoder", both_ways=False)
+    if "relative_attention_bias" in decoder.options:
+        raise InexpressibleError(
+            "model.decoder: it counts buckets otherwise when it reads several tokens of a prompt at once"
+        )
     made = theirs.TransformerDecoderModelSpec(
         _decoder(model.decoder, decoder, Named(weights, "decoder"), with_memory=False)
     )
@@ -88,6 +105,11 @@ def _configure(config: Any, tokenizer: Tokenizer, epsilon: float) -> None:
     names = names_of(tokenizer)
     config.unk_token, config.bos_token = names[tokenizer.unknown], names[tokenizer.begin]
     config.eos_token, config.layer_norm_epsilon = names[tokenizer.end], epsilon
+
+
+def positions_of(embedding: EmbeddingSpec) -> int:
+    """How many are written down for it."""
+    return int(getattr(embedding.positions, "longest", POSITIONS))
 
 
 def names_of(tokenizer: Tokenizer) -> list[str]:
@@ -229,13 +251,18 @@ class Named:
         return found
 
 
-def _encoder(spec: EncoderSpec, said: Described, weights: Named) -> TheirSpec:
+def _encoder(spec: EncoderSpec, said: Described, weights: Named, with_segments: bool) -> TheirSpec:
     if spec.sees != "all":
         raise InexpressibleError(f"model.encoder.sees is {spec.sees!r}: its encoders see all")
-    made = theirs.TransformerEncoderSpec(said.layers, said.heads, **said.options)
-    _embedding(
-        made, made.embeddings[0], spec.embedding, weights.below("embedding"), "model.encoder.embedding"
-    )
+    segments, embedding, where = spec.embedding.segments, spec.embedding, "model.encoder.embedding"
+    tables = {"num_source_embeddings": 2, "embeddings_merge": theirs.EmbeddingsMerge.ADD} if segments else {}
+    made = theirs.TransformerEncoderSpec(said.layers, said.heads, **tables, **said.options)
+    if segments and with_segments:
+        # It adds tables before it scales, we after.
+        table = weights["embedding.segments.weight"]
+        made.embeddings[1].weight = table / embedding.width**0.5 if embedding.scale else table
+        embedding = embedding.model_copy(update={"segments": 0})
+    _embedding(made, made.embeddings[0], embedding, weights.below("embedding"), where)
     _fill_stack(made, said, weights.below("stack"))
     return made
 
@@ -329,6 +356,8 @@ def _fill_attention(place: TheirSpec, weights: Named, said: Described) -> None:
     positions = weights.below("positions")
     if hasattr(place, "relative_position_keys"):
         table = positions["table"]
+        if said.scale is not None:  # it scales what distances say as it scales scores, we by 1/√d in any case
+            table = table * (table.shape[1] ** -0.5 / said.scale)
         place.relative_position_keys, place.relative_position_values = table, torch.zeros_like(table)
     if hasattr(place, "relative_attention_bias"):
         place.relative_attention_bias = positions["table.weight"]

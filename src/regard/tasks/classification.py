@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor
 
 from regard.core.errors import UsageError
-from regard.core.sequences import Places, Tokens
+from regard.core.sequences import Memory, Places, Tokens
 from regard.data.batches import evaluation_batches
 from regard.data.examples import tokens_of
 from regard.data.labelled import LabelledSpec, number_of
@@ -20,8 +20,9 @@ from regard.data.layouts import Reading
 from regard.data.tokenizers import Tokenizer
 from regard.tasks.answers import Answer, Candidate, Scored
 from regard.tasks.correlation import pearson, spearman
+from regard.tasks.engine import LAST, NO_ENGINE, Engine, answering
 from regard.tasks.metrics import metric_named
-from regard.tasks.task import Asked, Evaluation, Means, Task, TaskSpec, Written
+from regard.tasks.task import NO_WISHES, Asked, Evaluation, Means, Task, TaskSpec, Wishes, Written
 
 
 @runtime_checkable
@@ -29,6 +30,8 @@ class Judge(Protocol):
     """What a model must be able to do to answer."""
 
     def judge(self, tokens: Tokens, places: Places | None) -> Float[Tensor, "batch *asked scores"]: ...
+    def judged(self, memory: Memory, places: Places | None) -> Float[Tensor, "batch *asked scores"]:
+        """The same of what was read elsewhere."""
 
 
 class ClassificationSpec(TaskSpec):
@@ -44,6 +47,7 @@ class ClassificationSpec(TaskSpec):
             means.device,
             means.search.answers,
             self.budget,
+            means.engine,
         )
 
 
@@ -56,14 +60,18 @@ class Classification(Task):
     device: torch.device
     best: int
     budget: int
+    engine: Engine | None = None
+
+    def refusal(self, wishes: Wishes, keep: bool) -> str | None:
+        return NO_ENGINE if self.engine is None else self.engine.refusal_to_read(LAST)
 
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
         """The most probable classes of every text."""
         readings = self.data.rows_of(self.tokenizer, asked.texts, asked.first_line)
-        log_probs = self._log_probs(readings)
+        log_probs, engine = self._log_probs(readings), answering(self.engine, self.refusal(NO_WISHES, False))
         return [
-            Answer(text, self.tokenizer.pieces(reading[0].ids), self._candidates(row))
+            Answer(text, self.tokenizer.pieces(reading[0].ids), self._candidates(row), engine=engine)
             for text, reading, row in zip(asked.texts, readings, log_probs, strict=True)
         ]
 
@@ -119,7 +127,8 @@ class Classification(Task):
         ]
 
     def _log_probs(self, readings: Sequence[tuple[Reading, ...]]) -> Float[Tensor, "texts labels"]:
-        return judged(self.model, readings, self.tokenizer.pad, self.device, self.budget).log_softmax(-1)
+        scores = judged(self.model, readings, self.tokenizer.pad, self.device, self.budget, self.engine)
+        return scores.log_softmax(-1)
 
 
 class SimilaritySpec(TaskSpec):
@@ -135,6 +144,7 @@ class SimilaritySpec(TaskSpec):
             cast(LabelledSpec, means.data),
             means.device,
             self.budget,
+            means.engine,
         )
 
 
@@ -145,16 +155,21 @@ class Similarity(Task):
     data: LabelledSpec
     device: torch.device
     budget: int
+    engine: Engine | None = None
+
+    def refusal(self, wishes: Wishes, keep: bool) -> str | None:
+        return NO_ENGINE if self.engine is None else self.engine.refusal_to_read(LAST)
 
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
         readings = self.data.rows_of(self.tokenizer, asked.texts, asked.first_line)
-        values = self._values(readings)
+        values, engine = self._values(readings), answering(self.engine, self.refusal(NO_WISHES, False))
         return [
             Answer(
                 text,
                 self.tokenizer.pieces(reading[0].ids),
                 [Candidate(f"{value:.4f}", [f"{value:.4f}"], [], 0.0, value, finished=True)],
+                engine=engine,
             )
             for text, reading, value in zip(asked.texts, readings, values.tolist(), strict=True)
         ]
@@ -200,11 +215,17 @@ class Similarity(Task):
         return self.data.readings(self.tokenizer, texts, first_line)
 
     def _values(self, readings: Sequence[tuple[Reading, ...]]) -> Float[Tensor, "texts"]:
-        return judged(self.model, readings, self.tokenizer.pad, self.device, self.budget)[:, 0]
+        scores = judged(self.model, readings, self.tokenizer.pad, self.device, self.budget, self.engine)
+        return scores[:, 0]
 
 
 def judged(
-    model: Judge, examples: Sequence[tuple[Reading, ...]], padding: int, device: torch.device, budget: int
+    model: Judge,
+    examples: Sequence[tuple[Reading, ...]],
+    padding: int,
+    device: torch.device,
+    budget: int,
+    engine: Engine | None = None,
 ) -> Float[Tensor, "texts scores"]:
     """Scores of examples, in their order, read together with such as are as long."""
     lengths = np.array(
@@ -214,5 +235,9 @@ def judged(
     found = dict[int, Tensor]()
     for numbers in evaluation_batches(lengths, budget):
         tokens = tokens_of([row for number in numbers for row in examples[number]], padding).to(device)
-        found |= dict(zip(numbers.tolist(), model.judge(tokens, None).float().cpu(), strict=True))
+        if engine is None or engine.refusal_to_read(LAST):
+            scores = model.judge(tokens, None)
+        else:
+            scores = model.judged(Memory(engine.read(tokens), tokens.real), None)
+        found |= dict(zip(numbers.tolist(), scores.float().cpu(), strict=True))
     return torch.stack([found[number] for number in range(len(examples))])

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 import torch
+from jaxtyping import Int
 from pydantic import Field
+from torch import Tensor
 
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Tokens
@@ -16,15 +18,16 @@ from regard.data.layouts import Reading
 from regard.data.tokenizers import Tokenizer
 from regard.search.constraints import Constraint, ForbiddenWords, ForcedPrefix
 from regard.search.hypotheses import Hypothesis
-from regard.search.kept import Kept
+from regard.search.kept import Kept, KeptSentence
 from regard.search.listening import StopTexts, cut_at
 from regard.search.search import SearchSpec
 from regard.tasks.answers import END, Answer, Candidate, Scored
 from regard.tasks.blanks import BlanksSpec
+from regard.tasks.engine import NO_ENGINE, Engine
 from regard.tasks.judging import Judge
 from regard.tasks.task import NO_WISHES, Asked, Evaluation, Means, Task, TaskSpec, Wishes, Written
 from regard.tasks.unfolding import Hall, Unfolding
-from regard.tasks.windows import Sliding, TextModel
+from regard.tasks.windows import Sliding, TextModel, found_in_windows
 
 _TOGETHER = 32
 """Prompts that are continued side by side."""
@@ -44,7 +47,7 @@ class ContinuationSpec(TaskSpec):
 
     def build(self, means: Means) -> "Continuation":
         model = cast(TextModel, means.model)
-        return Continuation(model, means.lexicon["text"], means.search, means.device, self)
+        return Continuation(model, means.lexicon["text"], means.search, means.device, self, means.engine)
 
     def together(self, others: Sequence[TaskSpec]) -> TaskSpec:
         """One that does not carry its state cannot be asked as if it did; two directions meet at a blank."""
@@ -76,8 +79,15 @@ class Continuation(Task):
     search: SearchSpec
     device: torch.device
     spec: ContinuationSpec
+    engine: Engine | None = None
 
     # Writing
+
+    def refusal(self, wishes: Wishes, keep: bool) -> str | None:
+        return NO_ENGINE if self.engine is None else self.engine.refusal(self.search, wishes, keep)
+
+    def refusal_to_evaluate(self) -> str | None:
+        return "a text is judged by our own steps"
 
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
@@ -85,8 +95,12 @@ class Continuation(Task):
         texts, wishes, first_line, truncate, keep, _, audience, _ = asked
         prompts = [self._prompt(text, line, truncate) for line, text in enumerate(texts, start=first_line)]
         answers = [Answer(text) for text in texts]
-        by_length = sorted(range(len(texts)), key=lambda row: len(prompts[row]))
-        for begin in range(0, len(texts), _TOGETHER):
+        by_engine = self._found_by_engine(prompts, asked)
+        for row, hypotheses in by_engine.items():
+            answers[row] = self._answer(texts[row], prompts[row], hypotheses, wishes.stop, engine=self.engine)
+        left = [row for row in range(len(texts)) if row not in by_engine]
+        by_length = sorted(left, key=lambda row: len(prompts[row]))
+        for begin in range(0, len(by_length), _TOGETHER):
             rows = by_length[begin : begin + _TOGETHER]
             kept = Kept() if keep else None
             numbers = [asked.number(row) for row in rows]
@@ -98,13 +112,47 @@ class Continuation(Task):
                 )
             found = self._search([prompts[row] for row in rows], constraints, kept, numbers)
             for row, number, hypotheses in zip(rows, numbers, found, strict=True):
-                answers[row] = Answer(
-                    texts[row],
-                    self.tokenizer.pieces(self._without_opening(prompts[row])),
-                    [self._candidate(prompts[row], hypothesis, wishes.stop) for hypothesis in hypotheses],
-                    kept.sentences[number] if kept is not None else None,
-                )
+                search = kept.sentences[number] if kept is not None else None
+                answers[row] = self._answer(texts[row], prompts[row], hypotheses, wishes.stop, search)
         return answers
+
+    def _found_by_engine(self, prompts: Sequence[list[int]], asked: Asked) -> dict[int, list[Hypothesis]]:
+        """What an engine finds, by row; nothing where there is none, or none that can do what is asked."""
+        engine, search, longest = self.engine, self.search, self._longest(1).item()
+        listens = asked.audience is not None and asked.audience.listens and search.steady
+        if not prompts or engine is None or listens or self.refusal(asked.wishes, asked.keep):
+            return {}
+        if self.model.longest is None or not search.steady:
+            found = engine.search(prompts, [int(longest)] * len(prompts), search, asked.detail)
+        else:
+            found = found_in_windows(
+                lambda windows, room: engine.search(windows, room, search, asked.detail),
+                prompts,
+                int(longest),
+                self.model.longest,
+                search.alpha,
+            )
+        return {row: hypotheses for row, hypotheses in enumerate(found) if hypotheses}
+
+    def _longest(self, prompts: int) -> Int[Tensor, "prompts"]:
+        return self.search.longest(torch.zeros(prompts, dtype=torch.long, device=self.device))
+
+    def _answer(
+        self,
+        text: str,
+        prompt: list[int],
+        hypotheses: Sequence[Hypothesis],
+        stops: Sequence[str],
+        search: KeptSentence | None = None,
+        engine: Engine | None = None,
+    ) -> Answer:
+        return Answer(
+            text,
+            self.tokenizer.pieces(self._without_opening(prompt)),
+            [self._candidate(prompt, hypothesis, stops) for hypothesis in hypotheses],
+            search,
+            "torch" if engine is None else engine.name,
+        )
 
     def shown(self, source: str, answer: str) -> str:
         return answer + source if self.spec.backwards else source + answer
@@ -159,8 +207,7 @@ class Continuation(Task):
             step, state = sliding.step, sliding.start(len(prompts), self.device)
             if before.ids.shape[1]:
                 state = sliding.read(before, state)
-        longest = self.search.longest(torch.zeros(len(prompts), dtype=torch.long, device=self.device))
-        end = self.tokenizer.end
+        longest, end = self._longest(len(prompts)), self.tokenizer.end
         return self.search.build()(step, state, first, end, longest, constraints, kept, numbers)
 
     def _prompt(self, text: str, line: int, truncate: bool) -> list[int]:
@@ -205,18 +252,16 @@ class Continuation(Task):
 
     def _candidate(self, prompt: Sequence[int], hypothesis: Hypothesis, stops: Sequence[str]) -> Candidate:
         text = self._after(prompt, hypothesis.tokens)
-        whole, pieces, own = (
-            cut_at(text, stops),
-            self.tokenizer.pieces(hypothesis.tokens),
-            hypothesis.token_log_probs,
-        )
+        whole, pieces = cut_at(text, stops), self.tokenizer.pieces(hypothesis.tokens)
+        own, log_prob = hypothesis.token_log_probs, hypothesis.log_prob
         if whole != text and hypothesis.finished:  # the end was ordered, not chosen
             own = own[: len(pieces)]
+            log_prob = sum(own, 0.0)
         elif hypothesis.finished:
             pieces = [*pieces, END]
         finished = hypothesis.finished or whole != text
         tokens = hypothesis.tokens
-        return Candidate(whole, pieces, own, sum(own, 0.0), hypothesis.score, finished, tokens=tokens)
+        return Candidate(whole, pieces, own, log_prob, hypothesis.score, finished, tokens=tokens)
 
     # Judging
 

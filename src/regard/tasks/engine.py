@@ -1,28 +1,36 @@
-"""Another way to what a search finds: whole searches at once, where going step by step would be slower.
+"""Another way to what our own steps find: whole searches, or the states of whole batches, at once.
 
-A task asks an engine first and searches for itself what the engine refuses, or gives back unanswered. Both
+A task asks an engine first and does for itself what the engine refuses, or gives back unanswered. Both
 ways find the same; which programs there are is known above (``engines``).
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.core.sequences import Tokens
 from regard.search.hypotheses import Hypothesis
 from regard.search.search import SearchSpec
 
 if TYPE_CHECKING:
     from regard.tasks.task import Wishes
 
+NO_ENGINE = "there is no other"
+LAST = -1
+"""The layer that everything is read off unless someone asks for another."""
+
 
 @runtime_checkable
 class Engine(Protocol):
     name: str
 
-    def refusal(self, search: SearchSpec, wishes: "Wishes", keep: bool) -> str | None:
-        """Why it cannot do what is asked; None when it can."""
-
     def describe(self) -> str:
         """Its name, and how it is driven."""
+
+    def refusal(self, search: SearchSpec, wishes: "Wishes", keep: bool) -> str | None:
+        """Why it cannot search as is asked; None when it can."""
 
     def search(
         self,
@@ -36,3 +44,14 @@ class Engine(Protocol):
         ``longest`` is the number of steps after which each is cut off. Without ``detail`` probabilities of
         single tokens may be left out.
         """
+
+    def refusal_to_read(self, layer: int | None) -> str | None:
+        """Why it does not give the states after this layer (None: after all of them); None when it does."""
+
+    def read(self, tokens: Tokens) -> Float[Tensor, "batch time width"]:
+        """The states after the last layer."""
+
+
+def answering(engine: Engine | None, refusal: str | None) -> str:
+    """The name of who answers."""
+    return "torch" if engine is None or refusal else engine.name

@@ -142,6 +142,14 @@ class Task(ABC):
     needs_answer: ClassVar[bool] = True
     """A text alone has no probability: it is that of an answer to it."""
 
+    def refusal(self, wishes: Wishes, keep: bool) -> str | None:
+        """Why no engine answers what is asked; None where one does."""
+        return "there is no other way to do this task"
+
+    def refusal_to_evaluate(self) -> str | None:
+        """Why no engine has a part in evaluating; None where one has."""
+        return self.refusal(NO_WISHES, keep=False)
+
     def asks(self, text: str) -> bool:
         """Whether ``text`` has something to answer, or can only be read."""
         return True

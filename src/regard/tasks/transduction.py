@@ -25,7 +25,7 @@ from regard.search.kept import Kept, KeptSentence
 from regard.search.required import RequiredWords
 from regard.search.search import SearchSpec
 from regard.tasks.answers import END, Answer, Candidate, Scored
-from regard.tasks.engine import Engine
+from regard.tasks.engine import NO_ENGINE, Engine
 from regard.tasks.metrics import metric_named
 from regard.tasks.task import Asked, Audience, Evaluation, Means, Task, TaskSpec, Wishes, Written
 from regard.tasks.unfolding import Hall, Unfolding
@@ -72,6 +72,9 @@ class Transduction(Task):
     engine: Engine | None = None
     opening: int | None = None
 
+    def refusal(self, wishes: Wishes, keep: bool) -> str | None:
+        return NO_ENGINE if self.engine is None else self.engine.refusal(self.search, wishes, keep)
+
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
         texts, wishes, first_line, truncate, keep, _, audience, _ = asked
@@ -107,7 +110,7 @@ class Transduction(Task):
         rows = [row for row, ids in enumerate(encoded) if ids]
         if asked.audience is not None and asked.audience.listens and self.search.steady:
             return {}
-        if not rows or self.engine is None or self.engine.refusal(self.search, asked.wishes, asked.keep):
+        if not rows or self.engine is None or self.refusal(asked.wishes, asked.keep):
             return {}
         sources = [encoded[row] for row in rows]
         longest = self._longest(torch.tensor([len(ids) for ids in sources])).tolist()

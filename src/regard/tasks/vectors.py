@@ -25,7 +25,8 @@ from regard.data.tokenizers import Tokenizer
 from regard.parts.pooling import SummingUpSpec
 from regard.tasks.answers import Answer, Candidate, Scored
 from regard.tasks.correlation import pearson, spearman
-from regard.tasks.task import WINDOW, Asked, Evaluation, Means, Task, TaskSpec, Written, windows
+from regard.tasks.engine import NO_ENGINE, Engine, answering
+from regard.tasks.task import WINDOW, Asked, Evaluation, Means, Task, TaskSpec, Wishes, Written, windows
 
 _BUDGET = 4096
 """Padded tokens that are read together."""
@@ -64,6 +65,7 @@ class Embedder:
     task: Task
     tokenizer: Tokenizer
     device: torch.device
+    engine: Engine | None = None
 
     @torch.inference_mode()
     def texts(
@@ -77,7 +79,7 @@ class Embedder:
         readings = self._readings(texts, first_line, truncate)
         found = dict[int, Tensor]()
         for rows, tokens in self._batches(readings):
-            pooled = self._pooled(self.model.layers(tokens), tokens, summing).float()
+            pooled = self._pooled(self._layers(tokens, summing), tokens, summing).float()
             if summing.normalise:
                 pooled = nn.functional.normalize(pooled, dim=-1)
             found |= dict(zip(rows, pooled.cpu(), strict=True))
@@ -107,7 +109,7 @@ class Embedder:
         readings = self._readings(texts, first_line, truncate)
         found = dict[int, list[WordVector]]()
         for rows, tokens in self._batches(readings):
-            states = _layer(self.model.layers(tokens), summing.layer).float().cpu()
+            states = _layer(self._layers(tokens, summing), summing.layer).float().cpu()
             for row, own in zip(rows, states, strict=True):
                 found[row] = list(self._words(texts[row], readings[row], own, summing.normalise))
         return [found[row] for row in range(len(readings))]
@@ -131,6 +133,12 @@ class Embedder:
         for rows in evaluation_batches(lengths, max(_BUDGET, int(lengths.max(initial=1)))):
             tokens = tokens_of([readings[row] for row in rows], self.tokenizer.pad)
             yield rows.tolist(), tokens.to(self.device)
+
+    def _layers(self, tokens: Tokens, summing: SummingUpSpec) -> list[Float[Tensor, "batch time _"]]:
+        """All of them, or of an engine the last, where no other is asked for."""
+        if self.engine is None or self.engine.refusal_to_read(summing.layer):
+            return self.model.layers(tokens)
+        return [self.engine.read(tokens)]
 
     def _pooled(self, layers: list[Tensor], tokens: Tokens, summing: SummingUpSpec) -> Tensor:
         if summing.pooling is not None:
@@ -193,7 +201,7 @@ class VectorsSpec(TaskSpec):
     null: as many as the model can."""
 
     def build(self, means: Means) -> "Vectors":
-        return Vectors(cast(Reads, means.model), means.lexicon["text"], means.device, self)
+        return Vectors(cast(Reads, means.model), means.lexicon["text"], means.device, self, means.engine)
 
     def summing_up(self) -> SummingUpSpec:
         return self.summing
@@ -205,16 +213,20 @@ class Vectors(Task):
     tokenizer: Tokenizer
     device: torch.device
     spec: VectorsSpec
+    engine: Engine | None = None
+
+    def refusal(self, wishes: Wishes, keep: bool) -> str | None:
+        return NO_ENGINE if self.engine is None else self.engine.refusal_to_read(self.spec.summing.layer)
 
     def answer(self, asked: Asked) -> list[Answer]:
         """The vector of every text, as JSON."""
         vectors = self._embedder.texts(asked.texts, self.spec.summing, asked.first_line, asked.truncate)
         rows = self.readings(asked.texts, asked.first_line, asked.truncate)
-        answers = []
+        answers, engine = [], answering(self.engine, self.refusal(asked.wishes, asked.keep))
         for text, reading, vector in zip(asked.texts, rows, vectors, strict=True):
             shown = json.dumps([round(float(value), 6) for value in vector])
             candidate = Candidate(shown, [], [], 0.0, 0.0, finished=True)
-            answers.append(Answer(text, self.tokenizer.pieces(reading.ids), [candidate]))
+            answers.append(Answer(text, self.tokenizer.pieces(reading.ids), [candidate], engine=engine))
         return answers
 
     def score(
@@ -251,4 +263,4 @@ class Vectors(Task):
 
     @property
     def _embedder(self) -> Embedder:
-        return Embedder(self.model, self, self.tokenizer, self.device)
+        return Embedder(self.model, self, self.tokenizer, self.device, self.engine)

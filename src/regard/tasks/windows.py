@@ -1,5 +1,6 @@
 """Reading on where a model's positions end: the older half is forgotten, the newer half read again."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from regard.core.sequences import Tokens
 from regard.core.state import State
+from regard.search.hypotheses import Hypothesis, normalise
 
 
 @runtime_checkable
@@ -74,3 +76,44 @@ class Sliding:
         tokens = Tokens.pad(rows, self.padding).to(state.tokens.device)
         _, inner = self.model.read(tokens, self.model.start(len(rows)))
         return state._replace(inner=inner)
+
+
+def found_in_windows(
+    find: Callable[[list[list[int]], list[int]], list[list[Hypothesis] | None]],
+    prompts: Sequence[Sequence[int]],
+    longest: int,
+    positions: int,
+    alpha: float,
+) -> list[list[Hypothesis] | None]:
+    """What ``find`` writes after prompts, each of up to ``longest`` tokens, where it has room for so many
+    ``positions``: what is full goes on from its newer half, as ``Sliding`` does.
+
+    Only for searches whose tokens stay: what was written in one window is read in the next.
+    """
+    windows = [list(prompt) for prompt in prompts]
+    found: list[Hypothesis | None] = [Hypothesis([], False, 0.0, 0.0, [])] * len(prompts)
+    going = list(range(len(prompts)))
+    while going:
+        # What is written last is not read any more, so a window has room for one token beyond its positions.
+        room = [min(longest - _count(found[row]), positions - len(windows[row]) + 1) for row in going]
+        for row, some in zip(going, find([windows[row] for row in going], room), strict=True):
+            found[row] = _joined(found[row], some[0], alpha) if some else None
+            windows[row] = [*windows[row], *(some[0].tokens if some else ())][-(positions // 2 + 1) :]
+        going = [row for row in going if _goes_on(found[row], longest)]
+    return [None if one is None else [one] for one in found]
+
+
+def _count(found: Hypothesis | None) -> int:
+    return 0 if found is None else len(found.tokens)
+
+
+def _goes_on(found: Hypothesis | None, longest: int) -> bool:
+    return found is not None and not found.finished and len(found.tokens) < longest
+
+
+def _joined(one: Hypothesis | None, more: Hypothesis, alpha: float) -> Hypothesis:
+    assert one is not None, "nothing is added to what was given back"
+    tokens, log_prob = [*one.tokens, *more.tokens], one.log_prob + more.log_prob
+    score = normalise(log_prob, len(tokens) + more.finished, alpha)
+    own = [*one.token_log_probs, *more.token_log_probs]
+    return Hypothesis(tokens, more.finished, log_prob, score, own)

@@ -145,6 +145,7 @@ def run(
 
         summing = summing_up(loaded.spec.task.summing_up(), pooling, normalise, layer)
         hidden = interactive or not sys.stderr.isatty() or (out is None and sys.stdout.isatty())
+        say_engine(loaded.embedded_by(summing))
         print_vectors(loaded, shown_progress(lines, hidden), summing, words, out, truncate)
         return
     if (
@@ -203,7 +204,7 @@ def evaluate(
 
     loaded = asked_run(folder, others, weights, device, engine, precision)
     search = chosen_search(loaded, beam, greedy, False, None, settings or [])
-    answered_by = loaded.answered_by(search)
+    answered_by = loaded.evaluated_by(search)
     say_engine(answered_by)
     evaluation = loaded.evaluate(test_records(data, loaded.spec.data), metric, search)
     if as_json:

@@ -1,0 +1,176 @@
+"""What differs between the kinds of models whose searches CTranslate2 does."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regard.data.tokenizers import Tokenizer
+from regard.engines.layout import Layout
+from regard.engines.shares import BUDGET, shares
+from regard.interop.ctranslate2_specs import names_of
+
+_SPREAD = 4
+"""Prompts are continued together whose lengths differ by at most a fourth of the steps they take."""
+_ROWS = 64
+"""Prompts that are continued together at most."""
+
+
+class Batch(NamedTuple):
+    """Rows that are searched together."""
+
+    rows: list[int]
+    limit: int
+    """Steps after which it stops them all."""
+
+
+class Served:
+    def __init__(self, read: Tokenizer, written: Tokenizer, positions: int) -> None:
+        self.positions = positions
+        """Tokens that it can read, and write."""
+        self._read, self._written = names_of(read), names_of(written)
+        self.end = self._written[written.end]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self._written)}
+
+    def names(self, ids: Sequence[int]) -> list[str]:
+        return [self._read[number] for number in ids]
+
+    def names_written(self, ids: Sequence[int]) -> list[str]:
+        return [self._written[number] for number in ids]
+
+    def ids(self, names: Sequence[str]) -> list[int]:
+        numbers = self._numbers
+        return [numbers[name] for name in names]
+
+    def load(self, folder: Path, layout: Layout) -> Any:
+        raise NotImplementedError
+
+    def batches(
+        self, given: Sequence[Sequence[int]], longest: Sequence[int], steady: bool, workers: int
+    ) -> Iterator[Batch]:
+        """The shortest first; rows that it has no room for are in none. Of a ``steady`` search the
+        beginning does not depend on where it is cut off."""
+        raise NotImplementedError
+
+    def ask(self, engine: Any, texts: list[list[str]], limit: int, options: Mapping[str, Any]) -> list[Any]:
+        """One future for each text."""
+        raise NotImplementedError
+
+    def answer(self, result: Any) -> Iterator[tuple[list[str], float]]:
+        raise NotImplementedError
+
+    def judge(
+        self, engine: Any, texts: list[list[str]], written: list[list[str]], ended: list[bool]
+    ) -> list[list[float]]:
+        """Log-probabilities of the tokens written after each text, and then of the end."""
+        raise NotImplementedError
+
+
+class Translators(Served):
+    def load(self, folder: Path, layout: Layout) -> Any:
+        import ctranslate2
+
+        return ctranslate2.Translator(str(folder), **layout.options())
+
+    def batches(
+        self, given: Sequence[Sequence[int]], longest: Sequence[int], steady: bool, workers: int
+    ) -> Iterator[Batch]:
+        most = self.positions
+        rows = [row for row, ids in enumerate(given) if len(ids) <= most and longest[row] <= most]
+        if rows:
+            lengths = np.array([len(given[row]) for row in rows], dtype=np.int64)
+            for batch in shares(lengths, workers):
+                some = [rows[index] for index in batch]
+                yield Batch(some, max(longest[row] for row in some))
+
+    def ask(self, engine: Any, texts: list[list[str]], limit: int, options: Mapping[str, Any]) -> list[Any]:
+        futures: list[Any] = engine.translate_batch(
+            texts,
+            asynchronous=True,
+            max_input_length=0,
+            max_decoding_length=limit,
+            min_decoding_length=0,
+            return_end_token=True,
+            return_scores=True,
+            **options,
+        )
+        return futures
+
+    def answer(self, result: Any) -> Iterator[tuple[list[str], float]]:
+        return zip(result.hypotheses, result.scores, strict=True)
+
+    def judge(
+        self, engine: Any, texts: list[list[str]], written: list[list[str]], ended: list[bool]
+    ) -> list[list[float]]:
+        scored = engine.score_batch(
+            texts, written, max_batch_size=BUDGET, batch_type="tokens", max_input_length=0
+        )
+        # It adds an end to all of them.
+        return [
+            list(one.log_probs)[: len(more) + end]
+            for one, more, end in zip(scored, written, ended, strict=True)
+        ]
+
+
+class Generators(Served):
+    def load(self, folder: Path, layout: Layout) -> Any:
+        import ctranslate2
+
+        return ctranslate2.Generator(str(folder), **layout.options())
+
+    def batches(
+        self, given: Sequence[Sequence[int]], longest: Sequence[int], steady: bool, workers: int
+    ) -> Iterator[Batch]:
+        """It reads as much as the shortest prompt has at once, and the rest of the others token by token."""
+        # The last token that is written is not read any more.
+        rows = [row for row, ids in enumerate(given) if len(ids) + longest[row] - 1 <= self.positions]
+        most = min(_ROWS, -(-len(rows) // workers))
+        for limit in sorted({longest[row] for row in rows}):
+            some = list[int]()
+            for row in sorted(
+                (row for row in rows if longest[row] == limit), key=lambda row: len(given[row])
+            ):
+                apart = _may_differ(len(given[some[0]]), limit, steady) if some else 0
+                if some and (len(some) == most or len(given[row]) > len(given[some[0]]) + apart):
+                    yield Batch(some, limit)
+                    some = []
+                some.append(row)
+            yield Batch(some, limit)
+
+    def ask(self, engine: Any, texts: list[list[str]], limit: int, options: Mapping[str, Any]) -> list[Any]:
+        futures: list[Any] = engine.generate_batch(
+            texts,
+            asynchronous=True,
+            max_length=limit,
+            min_length=0,
+            include_prompt_in_result=False,
+            return_end_token=True,
+            return_scores=True,
+            **options,
+        )
+        return futures
+
+    def answer(self, result: Any) -> Iterator[tuple[list[str], float]]:
+        return zip(result.sequences, result.scores, strict=True)
+
+    def judge(
+        self, engine: Any, texts: list[list[str]], written: list[list[str]], ended: list[bool]
+    ) -> list[list[float]]:
+        # What was cut off may have no room for an end.
+        whole = [
+            [*text, *more, *([self.end] if end else [])]
+            for text, more, end in zip(texts, written, ended, strict=True)
+        ]
+        scored = engine.score_batch(whole, max_batch_size=BUDGET, batch_type="tokens", max_input_length=0)
+        return [list(one.log_probs)[len(text) - 1 :] for text, one in zip(texts, scored, strict=True)]
+
+
+def _may_differ(shortest: int, limit: int, steady: bool) -> int:
+    """By how much prompts may be longer than the shortest beside them. Where that is a single token it takes
+    the rest of the others for part of their answers; beams keep to themselves."""
+    return limit // _SPREAD if steady and shortest > 1 else 0
