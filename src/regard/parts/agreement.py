@@ -81,12 +81,9 @@ class _Chunked(torch.autograd.Function):
     ) -> Tensor:
         gradients = Gradients.zero(x, weight, bias) if any(ctx.needs_input_grad) else None
         total = x.new_zeros(())
-        of_rows, of_words = factor(x), factor(weight)
+        of_words = factor(weight)
         for rows in chunks(len(wanted), rows_at_once):
-            some = of_rows[:, rows]
-            total += _cost_of(
-                some, of_words, bias, wanted[rows], smoothing, agreement, gradients, rows, x.dtype
-            )
+            total += _cost_of(x[:, rows], of_words, bias, wanted[rows], smoothing, agreement, gradients, rows)
         flat = x.flatten(0, 1)
         if smoothing:
             total = total - smoothing / 2 * sum_of_mean_scores(flat, weight, bias)
@@ -112,10 +109,9 @@ def _cost_of(
     agreement: float,
     gradients: Gradients | None,
     rows: slice,
-    kept_as: torch.dtype,
 ) -> Tensor:
     """What a few rows cost, but for the mean score that smoothing takes off; slopes are added on the way."""
-    first, second = (scores_of(reading, weight, bias).to(kept_as) for reading in x)
+    first, second = (scores_of(reading, weight, bias) for reading in x)
     place = wanted[:, None]
     found = first.gather(1, place) + second.gather(1, place)
     for scores in (first, second):  # log p, where the scores stood

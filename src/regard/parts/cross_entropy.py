@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.parts.linear import factor
+from regard.parts.linear import factor, rounded_rows
 
 _SCORES_AT_ONCE = 1 << 26
 """Scores of one chunk: a quarter of a gigabyte. Smaller ones were slower: each reads all of W three times."""
@@ -83,9 +83,9 @@ class _Chunked(torch.autograd.Function):
         gradients: Gradients | None = None
         if any(ctx.needs_input_grad):
             gradients = Gradients.zero(x, weight, bias)
-        of_rows, of_words = factor(x), factor(weight)
+        of_words = factor(weight)
         losses = [
-            _cost_of(of_rows[rows], of_words, bias, wanted[rows], smoothing, gradients, rows, x.dtype)
+            _cost_of(x[rows], of_words, bias, wanted[rows], smoothing, gradients, rows)
             for rows in chunks(len(x), rows_at_once)
         ]
         total = torch.stack(losses).sum() if losses else x.new_zeros(())
@@ -119,20 +119,19 @@ def _cost_of(
     smoothing: float,
     gradients: Gradients | None,
     rows: slice,
-    kept_as: torch.dtype,
 ) -> Tensor:
     """Σ (log Z − (1−ε) wanted score), of a few rows; their share of the gradients is added on the way.
 
-    ``x`` and ``weight`` are factors of products, perhaps rounded; everything else is ``kept_as`` it was.
+    ``weight`` may have been rounded: then ``x`` is too, wherever it meets it.
     """
-    scores = scores_of(x, weight, bias).to(kept_as)
+    scores = scores_of(x, weight, bias)
     place = wanted[:, None]
     found = scores.gather(1, place)
     probabilities = torch.softmax(scores, 1, out=scores) if scores.is_cpu else torch.softmax(scores, 1)
     probability = probabilities.gather(1, place)
     cost = -probability.log()
     if float(probability.amin()) < _NEXT_TO_NOTHING:
-        cost = scores_of(x, weight, bias).to(kept_as).logsumexp(1, keepdim=True) - found
+        cost = scores_of(x, weight, bias).logsumexp(1, keepdim=True) - found
     if gradients is not None:
         slope = probabilities.scatter_add_(1, place, torch.full_like(found, smoothing - 1.0))
         add_slope(slope, x, weight, gradients, gradients.x[rows])
@@ -141,18 +140,21 @@ def _cost_of(
 
 
 def scores_of(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    return F.linear(x, weight, None if bias is None else bias.to(x.dtype))
+    if x.dtype == weight.dtype:
+        return F.linear(x, weight, bias)
+    scores = F.linear(rounded_rows(x, weight.dtype), weight)[: len(x)].to(x.dtype)
+    return scores if bias is None else scores.add_(bias)
 
 
 def add_slope(slope: Tensor, x: Tensor, weight: Tensor, gradients: Gradients, of_x: Tensor) -> None:
     """What the slope at the scores means for the factors, and for the bias."""
-    rounded = slope.to(x.dtype)
-    if rounded is slope:
+    if x.dtype == weight.dtype:
         torch.mm(slope, weight, out=of_x)
         gradients.weight.addmm_(slope.t(), x)
     else:
-        of_x.copy_(torch.mm(rounded, weight))
-        gradients.weight.add_(torch.mm(rounded.t(), x))
+        rounded = rounded_rows(slope, weight.dtype)
+        of_x.copy_(torch.mm(rounded, weight)[: len(x)])
+        gradients.weight.add_(torch.mm(rounded.t(), rounded_rows(x, weight.dtype)))
     if gradients.bias is not None:
         gradients.bias.add_(slope.sum(0))
 

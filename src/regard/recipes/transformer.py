@@ -30,7 +30,7 @@ def transformer() -> SystemSpec:
 
 def transformer_tiny() -> SystemSpec:
     """4+4 layers, 128 wide, feed-forward 256, 4 heads, one embedding for all (Wu et al. 2021 §3)."""
-    model = quick_transformer(layers=4, width=128, hidden=256, heads=4, dropout=0.2)
+    model = quick_transformer(layers=4, width=128, hidden=256, heads=4, dropout=0.25)
     return translation(model, peak=6e-3, warmup=300, optimiser=Muon(), subwords=6000)
 
 
