@@ -230,7 +230,11 @@ class _Training:
         finally:
             self.model.train()
         if watch not in scores:
-            raise UsageError(f"validation gives no score {watch!r} to watch{nearest(watch, scores)}")
+            raise UsageError(
+                f"validation gives no score {watch!r} to watch, only {', '.join(scores)}{nearest(watch, scores)}. "
+                "Answers are judged where there are validation examples: give --valid, or more data to hold some "
+                "out, or watch the loss (--set training.validation.watch=loss)"
+            )
         if not math.isfinite(scores[watch]):
             where = f"step {self.state.step}, epoch {self.state.epoch}"
             raise TrainingError(f"{where}: the validation {watch} is {scores[watch]}. {self._last_good()}")
