@@ -264,7 +264,7 @@ def test_a_metric_may_be_watched_and_higher_is_then_better(tmp_path: Path) -> No
 
 
 def test_watching_what_validation_does_not_give_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no score 'bleu'"):
+    with pytest.raises(UsageError, match=r"no score 'bleu' to watch, only .*loss.* give --valid"):
         run(tmp_path / "run", PLAIN.override(["validation.watch=bleu"]))
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from regard.core.precision import Precision
 from regard.core.randomness import current_generator
 from regard.core.sequences import Tokens
 from regard.data.pair_batches import PairBatch
@@ -33,16 +34,17 @@ def batch(rows: int = 80, seed: int = 0) -> PairBatch:
     return PairBatch(source, target, np.arange(rows))
 
 
-def train(shards: int, dropout: float, steps: int = 3, slow: bool = False) -> nn.Module:
+def train(
+    shards: int, dropout: float, steps: int = 3, slow: bool = False, precision: Precision = "float32"
+) -> nn.Module:
     torch.manual_seed(0)
     spec = quick_transformer(layers=1, width=16, hidden=32, heads=2, dropout=dropout)
     model = spec.build({"source": WORDS, "target": WORDS}).train()
     # Adam would blow up the rounding of gradients that are zero, such as those of the keys' bias.
     optimiser = SGD().build(groups_of(model))
     schedule = Constant(peak=1.0).build(None)
-    stepper = Stepper(
-        model, NextTokenSpec(smoothing=0.1).build(), optimiser, schedule, 1.0, 7, torch.device("cpu"), shards
-    )
+    objective, cpu = NextTokenSpec(smoothing=0.1).build(), torch.device("cpu")
+    stepper = Stepper(model, objective, optimiser, schedule, 1.0, 7, cpu, shards, precision)
     if slow:  # no threads: one shard after the other
         stepper.side_by_side.run = lambda work: [piece() for piece in work]  # type: ignore[method-assign]
     for step in range(1, steps + 1):
@@ -63,11 +65,24 @@ def test_without_dropout_shards_make_no_difference() -> None:
         torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
 
 
-def test_threads_end_with_the_same_bits_as_one_after_the_other() -> None:
-    at_once, again, in_turn = train(2, 0.3), train(2, 0.3), train(2, 0.3, slow=True)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_threads_end_with_the_same_bits_as_one_after_the_other(precision: Precision) -> None:
+    at_once, again, in_turn = (train(2, 0.3, slow=slow, precision=precision) for slow in (False, False, True))
     for a, b, c in zip(at_once.parameters(), again.parameters(), in_turn.parameters(), strict=True):
         assert torch.equal(a, b)
         assert torch.equal(a, c)
+
+
+@torch.no_grad()
+def distance(one: nn.Module, other: nn.Module) -> float:
+    pairs = zip(one.parameters(), other.parameters(), strict=True)
+    return sum(float((a - b).norm() ** 2) for a, b in pairs) ** 0.5
+
+
+def test_rounded_factors_lead_near_the_same_weights() -> None:
+    start, exact, rounded = train(2, 0.3, steps=0), train(2, 0.3), train(2, 0.3, precision="bfloat16")
+    assert all(weight.dtype == torch.float32 for weight in rounded.parameters())
+    assert 0 < distance(exact, rounded) < 0.1 * distance(exact, start)
 
 
 def test_every_shard_has_its_own_random_numbers() -> None:

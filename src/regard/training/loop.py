@@ -231,9 +231,9 @@ class _Training:
             self.model.train()
         if watch not in scores:
             raise UsageError(
-                f"validation gives no score {watch!r} to watch, only {', '.join(scores)}{nearest(watch, scores)}. "
-                "Answers are judged where there are validation examples: give --valid, or more data to hold some "
-                "out, or watch the loss (--set training.validation.watch=loss)"
+                f"validation gives no score {watch!r} to watch, only {', '.join(scores)}"
+                f"{nearest(watch, scores)}. Answers are judged where there are validation examples: give "
+                "--valid, or more data to hold some out, or watch the loss"
             )
         if not math.isfinite(scores[watch]):
             where = f"step {self.state.step}, epoch {self.state.epoch}"
