@@ -1,4 +1,4 @@
-"""BART (Lewis et al. 2020) and Marian (Junczys-Dowmunt et al. 2018): post-norm, positions in the input."""
+"""BART (Lewis et al. 2020): post-norm, positions in the input."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
 
 from regard.core.errors import UsageError
 from regard.interop.encoder_decoder import EncoderDecoder, asked, put, their_word, without_copies, word
@@ -15,7 +14,7 @@ from regard.interop.family import Offered, Wanted
 from regard.interop.renaming import Change, Renamed
 from regard.models.sequence_to_sequence import SequenceToSequenceSpec
 from regard.parts.norms import LayerNormSpec
-from regard.parts.positions import LearnedSpec, NoPairPositionSpec, PositionSpec, SinusoidalSpec
+from regard.parts.positions import LearnedSpec, NoPairPositionSpec, PositionSpec
 from regard.recipes.system import SystemSpec
 from regard.recipes.transformer import transformer_model
 from regard.stacks.join import PostNormSpec
@@ -188,33 +187,3 @@ class Bart(EncoderDecoder):
 
 
 _LONGEST = 1024
-
-
-class Marian(Bart):
-    """Its sinusoids have all sines before all cosines, ours in turns: the coordinates of the whole model are
-    put in the other order, which changes nothing."""
-
-    title, architecture, model_type = "Marian", "MarianMTModel", "marian"
-    prefix = "model.encoder.embed_positions."
-    normed = False
-    made_anew = re.compile(r"(\.version|embed_positions\.weight)$")
-
-    def positions(self, config: Mapping[str, Any], where: Path) -> PositionSpec:
-        return SinusoidalSpec()
-
-    def position_rows(self, side: str) -> list[Renamed]:
-        return []
-
-    def along(self, axis: int) -> Change | None:
-        def theirs(tensor: Tensor) -> Tensor:
-            return tensor.index_select(axis, sines_first(tensor.shape[axis]).to(tensor.device))
-
-        def ours(tensor: Tensor) -> Tensor:
-            return tensor.index_select(axis, sines_first(tensor.shape[axis]).argsort().to(tensor.device))
-
-        return Change(ours, theirs)
-
-
-def sines_first(width: int) -> Tensor:
-    """Where each of their coordinates is among ours."""
-    return torch.cat((torch.arange(0, width, 2), torch.arange(1, width, 2)))

@@ -49,17 +49,19 @@ class EncoderDecoder(Family):
                 f"{where}: puts {frame.front} and {frame.back} around every text; regard knows the end token "
                 f"({tokenizer.end}) after it, and one token before it at most"
             )
-        start = offered.config.get("decoder_start_token_id", offered.config.get("pad_token_id"))
-        begin = start if isinstance(start, int) else tokenizer.pad
-        tokenizer.marks = tokenizer.marks._replace(begin=begin)
+        tokenizer.marks = tokenizer.marks._replace(begin=self.begin(offered, tokenizer.pad))
         return Vocabulary(tokenizer, bool(frame.front))
 
+    def begin(self, offered: Offered, pad: int) -> int:
+        start = offered.config.get("decoder_start_token_id", offered.config.get("pad_token_id"))
+        return start if isinstance(start, int) else pad
+
     def system(self, offered: Offered, vocabulary: Vocabulary) -> SystemSpec:
-        tokenizer, opened = vocabulary
+        tokenizer, opened, reads = vocabulary
         spec = TokenizerSpec(unit="imported", size=tokenizer.size)
         model = self.model(offered.config, self.has_bias, offered.folder / CONFIG)
         system = translation(model, peak=1e-4, warmup=100, optimiser=AdamW(weight_decay=0.01))
-        data = PairsSpec(source=spec, target=spec, joint=True, batch_tokens=2048)
+        data = PairsSpec(source=spec, target=spec, joint=reads is None, batch_tokens=2048)
         front = read_framed(offered.folder, offered.config)[1].front if opened else ()
         task = TransductionSpec(opening=front[0] if front else None)
         return system.model_copy(update={"data": data, "task": task})

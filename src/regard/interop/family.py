@@ -24,6 +24,8 @@ class Vocabulary(NamedTuple):
     tokenizer: Tokenizer
     opened: bool
     """Every text is read after a mark."""
+    reads: Tokenizer | None = None
+    """Cuts what is read, where that is cut otherwise than what is written; the numbers are the same."""
 
 
 class Wanted(NamedTuple):

@@ -60,7 +60,7 @@ class Gpt2(Family):
         return read_tokenizer(offered.folder, offered.config)
 
     def system(self, offered: Offered, vocabulary: Vocabulary) -> SystemSpec:
-        tokenizer, opened = vocabulary
+        tokenizer, opened, _ = vocabulary
         model = _model(offered.config, offered.folder / CONFIG)
         positions = int(model.paths()["decoder.embedding.positions.longest"])  # type: ignore[arg-type]
         data = TextSpec(

@@ -11,11 +11,12 @@ from torch import Tensor
 from regard.core.errors import UsageError, nearest
 from regard.data.lexicon import Lexicon
 from regard.data.tokenizers import Tokenizer
-from regard.interop.bart import Bart, Marian
+from regard.interop.bart import Bart
 from regard.interop.encoders import ENCODERS
 from regard.interop.family import Family, Offered
 from regard.interop.gpt2 import Gpt2
 from regard.interop.hugging_face_files import CONFIG, WEIGHTS, read_config, read_tensors, to_json
+from regard.interop.marian import Marian
 from regard.interop.renaming import to_ours, to_theirs
 from regard.interop.saying import refuse_differences
 from regard.interop.t5 import T5
@@ -50,7 +51,9 @@ def read_folder(folder: Path) -> Taken:
     family = named(config.get("model_type") or _guessed(offered.stored), folder / CONFIG)
     vocabulary = family.vocabulary(offered)
     system = family.system(offered, vocabulary)
-    lexicon = Lexicon(dict.fromkeys(system.data.fields, vocabulary.tokenizer))
+    read, *others = system.data.fields
+    texts = dict.fromkeys(others, vocabulary.tokenizer)
+    lexicon = Lexicon({read: vocabulary.reads or vocabulary.tokenizer, **texts})
     with torch.device("meta"):  # names and shapes only
         model = system.model.build(lexicon.sizes)
     stored, left = family.wanted(offered, system)
@@ -62,7 +65,12 @@ def folder_files(
     system: SystemSpec, lexicon: Lexicon, weights: Mapping[str, Tensor], family: str | None = None
 ) -> dict[str, bytes]:
     """The content of a folder that ``from_pretrained`` loads, as the family named, or as the nearest one."""
-    tokenizer = next(iter(lexicon.values()))  # a system with several is refused by its model
+    tokenizer, *others = lexicon.values()  # of several sizes they are refused by the model
+    if any(other.size == tokenizer.size and other.to_json() != tokenizer.to_json() for other in others):
+        raise UsageError(
+            "what is read is cut otherwise than what is written: there is one tokenizer.json for both "
+            "(--to ct2 has a vocabulary for each side)"
+        )
     chosen = _nearest(system, tokenizer) if family is None else named(family, "--family")
     if system.model.kind() not in chosen.kinds:
         refuse_differences([f"model.kind is {system.model.kind()!r}"], chosen.title)
