@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from regard.core.precision import factors_of, factors_rounded_to, rounded_to
 from regard.parts.agreement import agreement_cost, readable_agreement
 from regard.parts.cross_entropy import cross_entropy, readable_cross_entropy
-from regard.parts.linear import Linear, linear
+from regard.parts.linear import Linear, linear, rounded_rows
 
 CPU = torch.device("cpu")
 
@@ -94,3 +94,14 @@ def test_what_auto_means_depends_on_the_processor(monkeypatch: pytest.MonkeyPatc
         assert factors_of("auto", torch.device("meta")) is None
         assert factors_of("float32", CPU) is None
         assert factors_of("bfloat16", CPU) is torch.bfloat16
+
+
+def test_rows_come_in_few_sizes_and_little_is_wasted() -> None:
+    sizes = {}
+    for rows in range(2049):
+        filled = rounded_rows(torch.ones(rows, 1), torch.bfloat16)
+        assert int(filled.sum()) == rows or rows > 256  # bfloat16 counts no further
+        assert not filled[rows:].any()
+        sizes[rows] = len(filled)
+    assert len(set(sizes.values())) < 100
+    assert all(rows <= size < rows + max(16, rows / 8) for rows, size in sizes.items())
