@@ -206,6 +206,13 @@ def test_what_the_log_holds(reference: dict[str, Any]) -> None:
         assert event["rate"] == pytest.approx(0.05 * min(event["step"] / 5, math.sqrt(5 / event["step"])))
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_log_says_in_which_numbers_products_were_computed(tmp_path: Path, precision: str) -> None:
+    run(tmp_path / "run", PLAIN.override([f"precision={precision}"]))
+    first = json.loads((tmp_path / "run" / "log.jsonl").read_text().splitlines()[0])
+    assert (first["event"], first["precision"]) == ("start", precision)
+
+
 def test_scores_that_are_not_finite_still_make_a_log_of_valid_json(tmp_path: Path) -> None:
     def scores(model: nn.Module) -> dict[str, float]:
         return {"loss": 1.0, "perplexity": math.inf}

@@ -58,6 +58,16 @@ def test_plain_lines_come_now_and_then() -> None:
     assert lines[-1] == "step 15 validation (ema): loss 1.5000, bleu 20.2500 · best so far"
 
 
+def test_rounded_products_are_told_of() -> None:
+    def told(precision: str) -> str:
+        out = io.StringIO()
+        PlainProgress(out).on_start(Started(0, 40, 0.0, None, precision))
+        return out.getvalue()
+
+    assert told("bfloat16") == "products in bfloat16, all else in float32 (training.precision)\n"
+    assert told("float32") == ""
+
+
 def test_durations() -> None:
     assert [duration(s) for s in (0.4, 59.6, 61.0, 3600.0, 7384.0)] == [
         "0 s",
