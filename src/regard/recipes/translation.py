@@ -10,6 +10,10 @@ from regard.training.optimisation import Adam, OptimiserSpec
 from regard.training.plan import TrainingSpec, ValidationSpec
 from regard.training.schedules import Linear
 
+LENGTHS_COUNT = 1.5
+"""What is learned from smoothed targets ends too soon when its beam goes by the mean of its log-probabilities:
+on validation data of English → German and English → French this was better than 1."""
+
 
 def translation(
     model: ModelSpec,
@@ -30,5 +34,5 @@ def translation(
             clip=1.0,
             validation=ValidationSpec(every=500, patience=12),
         ),
-        search=BeamSpec(),
+        search=BeamSpec(alpha=LENGTHS_COUNT),
     )
