@@ -148,6 +148,7 @@ def test_kill_and_restart(run_folder: Path) -> None:
         crowd.join()
     offline = dict(zip(WORDS, load(run_folder)(WORDS), strict=True))
     assert all(offline[word] == answer for word, answer in crowd.answers)
+    assert len(crowd.broken) + crowd.refused == 4  # what each client had under way, and no more
     port = place.rpartition(":")[2]
     with process(run_folder, "--port", port) as (running, again):
         assert post(again, "POST", "/v1/run", {"text": "abc"})[1]["answers"][0]["text"] == load(run_folder)(
