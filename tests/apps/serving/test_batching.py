@@ -196,11 +196,12 @@ def test_what_our_own_steps_compute_is_computed_batch_by_batch_beside_an_engine(
 
 def test_a_hand_that_is_free_takes_what_another_left() -> None:
     slow, other = Shouting("slow", elsewhere=True), Shouting("other", elsewhere=True)
-    batcher = Batcher("test", Size(budget=4, rows=100, linger=30.0, queue=9, deadline=60.0))
+    batcher = Batcher("test", Size(budget=100, rows=100, linger=0.1, queue=9, deadline=60.0))
+    until(lambda: batcher._idle == 2)
     batcher.submit(job(slow, "a"))
-    batcher.submit(quick := job(other, "b"))  # makes it enough; only the first is taken with its work
+    until(lambda: batcher._lingering)
+    batcher.submit(quick := job(other, "b"))
     other.may.set()
-    batcher.size = SIZE
     assert quick.future.result(10) == ["B"]
     slow.may.set()
     batcher.close()
@@ -233,8 +234,12 @@ def test_a_burst_is_taken_on_and_an_overload_that_lasts_is_not(monkeypatch: pyte
     assert first.future.result(10) == ["FIRST"]
     assert again.future.result(10) == ["AGAIN"]
     until(lambda: batcher._idle == 2)
-    batcher.submit(many := job(work, *"abcdefgh"))  # who rests is not overloaded
+    batcher.pace._tokens = batcher.pace._seconds = 1.0
+    with batcher._changed:  # who rests is not overloaded, even before it has woken up
+        batcher.submit(many := job(work, *"abcdefgh"))
+        batcher.submit(more := job(work, "x"))
     assert many.future.result(10) == list("ABCDEFGH")
+    assert more.future.result(10) == ["X"]
     batcher.close()
 
 

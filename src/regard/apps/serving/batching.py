@@ -249,7 +249,6 @@ class Batcher:
                     return self._begun(oldest.work)
                 if not self._jobs:
                     if self._closing:
-                        self._changed.notify_all()  # whoever waited for what could not be begun yet
                         return []
                     self.pace.rest()
                 self._idle += 1
