@@ -27,7 +27,6 @@ from benchmarks.arena import say
 from benchmarks.load import Question, Seen, closed, opened, questions
 
 CLIENTS = 64
-QUEUE = 64
 LANGUAGES = ("xa", "xb")
 """Whatever the run translates: nobody looks at the names."""
 
@@ -35,7 +34,7 @@ LANGUAGES = ("xa", "xb")
 @contextmanager
 def server(run: Path) -> Iterator[tuple[int, str]]:
     """Its process and its address."""
-    command = [sys.executable, "-m", "regard.apps", "serve", str(run), "--port", "0", "--queue", str(QUEUE)]
+    command = [sys.executable, "-m", "regard.apps", "serve", str(run), "--port", "0"]
     command += ["--languages", ":".join(LANGUAGES)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -159,6 +158,8 @@ def measure(
         f"of offline: {full.rate / bulk.rate:.2f}; "
         f"processor: {bulk.processor_ms:.2f} ms a text offline, {used['clients']:.2f} a request, "
         f"{1000 * full.generator / max(1, full.requests):.2f} its client; "
+        f"asked for twice as much: {over.rate / full.rate:.2f} of that is answered, "
+        f"p99 {_p99(over) / _p99(full):.2f} times as long, {len(over.refused)} sent away; "
         f"memory {second_half:+.2f} MB per 1,000 requests at the end"
     )
     return {
@@ -171,9 +172,17 @@ def measure(
         "clients": {"clients": CLIENTS, **full.summary()},
         "half_load": half.summary(),
         "seventy_percent": most.summary(),
-        "twice": {"queue": QUEUE, "of_saturation": round(over.rate / full.rate, 3), **over.summary()},
+        "twice": {
+            "of_saturation": round(over.rate / full.rate, 3),
+            "p99_of_saturated": round(_p99(over) / _p99(full), 2),
+            **over.summary(),
+        },
         "soak": {"requests": soak, "mb_per_1000_in_second_half": round(second_half, 3), "course": course},
     }
+
+
+def _p99(seen: Seen) -> float:
+    return float((seen.summary()["latency_ms"] or {}).get("p99", float("nan")))
 
 
 def _latencies(seen: Seen) -> list[str]:

@@ -1,12 +1,14 @@
 """Batches over requests: who is answered with whom, who leaves, and what one failure costs the others."""
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from regard.apps.serving import pace
 from regard.apps.serving.batching import Batcher, ClosedError, Job, QueueFullError, Row, Size
 from regard.core.errors import DataError
 
@@ -20,6 +22,7 @@ class Shouting:
     name: str = "loud"
     may: threading.Event = field(default_factory=threading.Event, compare=False)
     batches: list[list[str]] = field(default_factory=list, compare=False)
+    elsewhere: bool = False
 
     def do(self, rows: Sequence[Row]) -> list[Any]:
         assert self.may.wait(20)
@@ -128,7 +131,7 @@ def test_texts_that_wait_are_counted_until_they_are_taken_or_left() -> None:
     """More than can be answered in time is refused: what is answered, or has left, must not count."""
     work = Shouting()
     batcher = Batcher("test", Size(budget=10, rows=100, linger=0.0, queue=100, deadline=5.0))
-    batcher._speed = 1.0  # token a second
+    batcher.pace._tokens = batcher.pace._seconds = 1.0  # a token a second
     batcher.submit(first := job(work, "first"))
     while not batcher.running:
         pass
@@ -141,7 +144,7 @@ def test_texts_that_wait_are_counted_until_they_are_taken_or_left() -> None:
     work.may.set()
     assert first.future.result(10) == ["FIRST"]
     assert last.future.result(10) == ["E"]
-    batcher._speed = 1.0
+    batcher.pace._tokens = batcher.pace._seconds = 1.0
     batcher.submit(late := job(work, "f"))
     assert late.future.result(10) == ["F"]
     batcher.close()
@@ -155,3 +158,105 @@ def test_empty_texts_are_work_too() -> None:
         batcher.submit(empty := job(work, "", "", length=0))
         assert empty.future.result(10) == ["", ""]
     batcher.close()
+
+
+def test_while_an_engine_searches_the_next_batch_is_handed_in() -> None:
+    first, second = Shouting("first", elsewhere=True), Shouting("second", elsewhere=True)
+    batcher = Batcher("test", SIZE)
+    batcher.submit(one := job(first, "one"))
+    until(lambda: batcher.running == 1)
+    batcher.submit(two := job(second, "two"))
+    until(lambda: batcher.running == 2)
+    batcher.submit(three := job(second, "three"))
+    second.may.set()
+    assert two.future.result(10) == ["TWO"]
+    assert three.future.result(10) == ["THREE"]  # overtakes what is still searched
+    assert not one.future.done()
+    first.may.set()
+    assert one.future.result(10) == ["ONE"]
+    batcher.close()
+
+
+def test_what_our_own_steps_compute_is_computed_batch_by_batch_beside_an_engine() -> None:
+    own, engine = Shouting("own"), Shouting("engine", elsewhere=True)
+    batcher = Batcher("test", SIZE)
+    batcher.submit(one := job(own, "one"))
+    until(lambda: batcher.running == 1)
+    batcher.submit(two := job(own, "two"))
+    batcher.submit(far := job(engine, "far"))
+    engine.may.set()
+    assert far.future.result(10) == ["FAR"]  # a hand was free for it, not for the older one
+    assert batcher.waiting == 1
+    own.may.set()
+    assert one.future.result(10) == ["ONE"]
+    assert two.future.result(10) == ["TWO"]
+    assert own.batches == [["one"], ["two"]]
+    batcher.close()
+
+
+def test_a_hand_that_is_free_takes_what_another_left() -> None:
+    slow, other = Shouting("slow", elsewhere=True), Shouting("other", elsewhere=True)
+    batcher = Batcher("test", Size(budget=100, rows=100, linger=0.1, queue=9, deadline=60.0))
+    until(lambda: batcher._idle == 2)
+    batcher.submit(job(slow, "a"))
+    until(lambda: batcher._lingering)
+    batcher.submit(quick := job(other, "b"))
+    other.may.set()
+    assert quick.future.result(10) == ["B"]
+    slow.may.set()
+    batcher.close()
+    batcher.join(10.0)
+
+
+def test_a_burst_is_taken_on_and_an_overload_that_lasts_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Shouting()
+    size = Size(budget=10, rows=100, linger=0.0, queue=100, deadline=60.0, crowd=8, patience=5.0)
+    batcher = Batcher("test", size)
+    batcher.pace._tokens = batcher.pace._seconds = 1.0  # a token a second
+    batcher.submit(first := job(work, "first"))
+    until(lambda: batcher.running == 1)
+    burst = [job(work, str(number)) for number in range(9)]
+    for one in burst:
+        batcher.submit(one)
+    monkeypatch.setattr(pace, "_BURST", 0.0)  # as if it had gone on for long
+    with pytest.raises(QueueFullError) as full:
+        batcher.submit(job(work, "late"))
+    assert full.value.seconds >= 1
+    with pytest.raises(QueueFullError):
+        batcher.check_room(work)
+    batcher.pace._tokens = 100.0
+    batcher.check_room(work)  # all of them are answered before anybody is out of patience
+    batcher.pace._tokens = 1.0
+    for one in burst[2:]:
+        one.future.cancel()
+    batcher.submit(again := job(work, "again"))  # fewer tokens than a crowd
+    work.may.set()
+    assert first.future.result(10) == ["FIRST"]
+    assert again.future.result(10) == ["AGAIN"]
+    until(lambda: batcher._idle == 2)
+    batcher.pace._tokens = batcher.pace._seconds = 1.0
+    with batcher._changed:  # who rests is not overloaded, even before it has woken up
+        batcher.submit(many := job(work, *"abcdefgh"))
+        batcher.submit(more := job(work, "x"))
+    assert many.future.result(10) == list("ABCDEFGH")
+    assert more.future.result(10) == ["X"]
+    batcher.close()
+
+
+def test_closing_waits_for_what_could_not_be_begun_yet() -> None:
+    work, batcher = Shouting(), Batcher("test", SIZE)
+    batcher.submit(job(work, "one"))
+    until(lambda: batcher.running == 1)
+    batcher.submit(last := job(work, "two"))
+    batcher.close()
+    work.may.set()
+    batcher.join(10.0)
+    assert last.future.result(0) == ["TWO"]
+    assert not any(thread.is_alive() for thread in batcher._threads)
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.001)

@@ -24,8 +24,8 @@ from tests.apps.serving.conftest import WEB, serving, trained
 class Hold:
     """Whether a run may answer, and what it was asked."""
 
-    def __init__(self) -> None:
-        self.may = threading.Event()
+    def __init__(self, engine: bool = False) -> None:
+        self.engine, self.may = engine, threading.Event()
         self.asked = list[list[str]]()
 
     def load(self, folder: Path) -> Run:
@@ -37,6 +37,8 @@ class Hold:
                 answer: Callable[[Asked], list[Answer]] = task.answer
 
                 def waiting(asked: Asked) -> list[Answer]:
+                    if asked.audience is None:  # nobody waits: it is being warmed up
+                        return answer(asked)
                     hold.asked.append(list(asked.texts))
                     assert hold.may.wait(30)
                     return answer(asked)
@@ -44,7 +46,7 @@ class Hold:
                 task.answer = waiting  # type: ignore[method-assign]
                 return task
 
-        return Held(run.path, run.spec, run.model, run.lexicon, run.device)
+        return Held(run.path, run.spec, run.model, run.lexicon, run.device, run.seal if self.engine else None)
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -107,6 +109,37 @@ def test_deadlines_and_leaving_take_work_out_of_the_queue(run_folder: Path) -> N
         hold.may.set()
         assert WEB.post(f"{served.url}/v1/run", json={"text": "d"}).status_code == 200
     assert list(chain(*hold.asked)) == ["a", "d"]
+
+
+def test_an_engine_is_not_given_what_nobody_waits_for(run_folder: Path) -> None:
+    """It cannot be stopped in the middle of a batch, but what has left before is in none."""
+    hold = Hold(engine=True)
+    with serving(Wanted([Offer("held", run_folder)]), load=hold.load) as served:
+
+        async def ask() -> list[httpx.Response]:
+            async with httpx.AsyncClient(timeout=60) as client:
+                url = f"{served.url}/v1/run"
+                under_way = list[asyncio.Task[httpx.Response]]()
+                for text in "ab":  # as many as are under way at a time
+                    under_way.append(asyncio.create_task(client.post(url, json={"text": text})))
+                    while len(hold.asked) < len(under_way):
+                        await asyncio.sleep(0.005)
+                hasty = await client.post(url, json={"text": "c", "timeout": 0.05})
+                hold.may.set()
+                return [*await asyncio.gather(*under_way), hasty]
+
+        replies = asyncio.run(ask())
+        assert [reply.status_code for reply in replies] == [200, 200, 408]
+        assert replies[0].json()["answers"][0]["engine"] == "ctranslate2"
+        assert WEB.post(f"{served.url}/v1/run", json={"text": "d"}).status_code == 200
+    assert hold.asked == [["a"], ["b"], ["d"]]
+
+
+def test_an_engine_is_ready_before_the_first_request(run_folder: Path, tmp_path: Path) -> None:
+    fresh = tmp_path / "fresh"
+    shutil.copytree(run_folder, fresh, ignore=shutil.ignore_patterns("ctranslate2"))
+    with serving(Wanted([Offer("fresh", fresh)])):
+        assert list(fresh.glob("ctranslate2/*/model.bin"))
 
 
 def test_a_changed_folder_is_loaded_again_and_a_broken_one_is_not(run_folder: Path, tmp_path: Path) -> None:

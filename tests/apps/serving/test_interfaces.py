@@ -4,7 +4,10 @@ import http.client
 import json
 import math
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import openai
@@ -311,6 +314,40 @@ def test_operation(server: Served) -> None:
     assert "http://" not in docs
     assert "https://" not in docs
     assert "/v1/run" in WEB.get(f"{server.url}/openapi.json").json()["paths"]
+
+
+def test_all_interfaces_at_once_say_what_is_said_offline(server: Served, reverse: Run) -> None:
+    words = [source for source, _ in pairs(96, seed=11)]
+    offline = dict(zip(words, reverse(words), strict=True))
+    languages = {"source": "ab", "target": "ba"}
+    ways: list[Callable[[list[str]], tuple[str, dict[str, Any], Callable[[Any], list[str]]]]] = [
+        lambda some: ("/translate", {"q": some, **languages}, lambda found: list(found["translatedText"])),
+        lambda some: (
+            "/translate",
+            {"q": "\n".join(some), **languages},
+            lambda found: str(found["translatedText"]).split("\n"),
+        ),
+        lambda some: (
+            "/v1/completions",
+            {"model": "reverse", "prompt": some},
+            lambda found: [choice["text"] for choice in found["choices"]],
+        ),
+        lambda some: (
+            "/v1/run",
+            {"model": "reverse", "texts": some},
+            lambda found: [answer["text"] for answer in found["answers"]],
+        ),
+    ]
+
+    def ask(number: int) -> list[tuple[str, str]]:
+        some = words[number % 16 :: 1 + number % 7]
+        path, fields, texts = ways[number % len(ways)](some)
+        return list(zip(some, texts(WEB.post(f"{server.url}{path}", json=fields).json()), strict=True))
+
+    with ThreadPoolExecutor(16) as clients:
+        heard = [pair for found in clients.map(ask, range(32)) for pair in found]
+    assert len(heard) > 500
+    assert [pair for pair in heard if offline[pair[0]] != pair[1]] == []
 
 
 def test_sixty_four_clients_get_their_own_answers(server: Served, reverse: Run) -> None:

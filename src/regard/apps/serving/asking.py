@@ -174,9 +174,11 @@ class Asking:
         while True:
             try:
                 desk = await self.shelf.desk(model)
+                wanted = work(desk)
+                desk.batcher.check_room(wanted)
                 lengths = await self._lengths(desk, texts)
-                job = Job(work(desk), texts, lengths, numbers or range(len(texts)), hear)
-                desk.submit(job)
+                job = Job(wanted, texts, lengths, numbers or range(len(texts)), hear)
+                desk.batcher.submit(job)
             except ClosedError:  # loaded again in this very moment
                 continue
             except QueueFullError as full:

@@ -129,7 +129,15 @@ def _batcher(name: str, limits: Limits, metrics: Metrics) -> Batcher:
         metrics.batch_texts.labels(name).observe(done.texts)
         metrics.batch_seconds.labels(name).observe(done.seconds)
 
-    size = Size(limits.budget, limits.rows, limits.linger, limits.queue, limits.deadline)
+    size = Size(
+        limits.budget,
+        limits.rows,
+        limits.linger,
+        limits.queue,
+        limits.deadline,
+        limits.crowd,
+        limits.patience,
+    )
     return Batcher(name, size, count)
 
 

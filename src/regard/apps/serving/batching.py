@@ -1,8 +1,11 @@
-"""Texts of many requests, answered together by one thread for each run.
+"""Texts of many requests, answered together by a few threads for each run.
 
 A job is the texts of one request. Jobs with equal *work* (the same search, the same wishes) share batches.
 The oldest job that waits says what work is done next; a batch is then filled from all jobs of that work in
 turn, a text each, so that a request of a thousand lines does not hold up one of a single line.
+
+While an engine searches one batch, the next is made ready and handed in, so that none of its workers has to
+wait for Python. What our own steps compute is computed batch by batch.
 """
 
 import logging
@@ -13,6 +16,7 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from regard.apps.serving.pace import Pace
 from regard.core.errors import RegardError
 
 log = logging.getLogger("regard.serving")
@@ -36,6 +40,10 @@ class Row(NamedTuple):
 @runtime_checkable
 class Work(Protocol, Hashable):
     """What is to be done with texts. Equal works can be done together."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """Others compute it, and this process mostly waits: another batch may be begun meanwhile."""
 
     def do(self, rows: Sequence[Row]) -> list[Any]:
         """One result a row."""
@@ -116,25 +124,42 @@ class Size:
     budget: int
     rows: int
     linger: float
+    """Seconds that may pass between one text and the next that it waits for."""
     queue: int
     deadline: float
+    crowd: int = 1200
+    """While more come than can be answered, no more tokens are taken on than make batches worth while …"""
+    patience: float = 0.1
+    """… or than are answered within so many seconds: who is let in shall not wait long."""
+
+
+_HANDS = 2
+"""One batch is with the engine, one is made ready."""
+_LONGEST = 4
+"""Times ``linger`` that is waited for company at most."""
 
 
 class Batcher:
     """Takes jobs from any thread; does them in its own. ``close`` finishes what was accepted."""
 
     def __init__(self, name: str, size: Size, watch: Callable[[Done], None] = lambda done: None) -> None:
-        self.size, self.watch = size, watch
+        self.size, self.watch, self.pace = size, watch, Pace()
         self._jobs: list[Job] = []
         self._changed = threading.Condition()
-        self._closing = False
-        self._speed: float | None = None
+        self._closing = self._lingering = False
+        self._computing = False
+        """Our own steps are at work."""
+        self._idle = 0
         self._tokens = 0
         """Of all texts that wait: counted, for every request would add them up anew."""
-        self.running = 0
-        """Texts in the batch that is being answered."""
-        self._thread = threading.Thread(target=self._work, name=f"model {name}", daemon=True)
-        self._thread.start()
+        self.running = self._running_tokens = 0
+        """Texts that are being answered, and what they cost."""
+        self._threads = [
+            threading.Thread(target=self._work, name=f"model {name} {hand}", daemon=True)
+            for hand in range(_HANDS)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     @property
     def waiting(self) -> int:
@@ -142,27 +167,47 @@ class Batcher:
         with self._changed:
             return sum(job.waiting for job in self._jobs if not job.left)
 
+    def check_room(self, work: Work) -> None:
+        """Asked before anything is done for a request that would not be let in."""
+        with self._changed:
+            self._check_room(work)
+
     def submit(self, job: Job) -> None:
         with self._changed:
             if self._closing:
                 raise ClosedError
-            seconds = self._seconds_to_wait()
-            if len(self._jobs) >= self.size.queue or seconds > self.size.deadline:
-                raise QueueFullError(max(1.0, min(seconds, 60.0)))
+            self._check_room(job.work)
             self._jobs.append(job)
             self._tokens += job.waiting_cost
-            # Those who come between keep company: to wake the thread for each costs more than it gains.
-            if len(self._jobs) == 1 or self._enough():
+            # Those who come between keep company: to wake a thread for each costs more than it gains.
+            if self._enough() or (not self._lingering and self._may_begin(job.work)):
                 self._changed.notify()
         job.future.add_done_callback(lambda _: self._forget(job))
 
     def close(self) -> None:
         with self._changed:
             self._closing = True
-            self._changed.notify()
+            self._changed.notify_all()
 
-    def join(self, seconds: float | None = None) -> None:
-        self._thread.join(seconds)
+    def join(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, end - time.monotonic()))
+
+    def _check_room(self, work: Work) -> None:
+        if self._idle and self._may_begin(work):
+            self.pace.rest()
+        seconds = self.pace.seconds(self._tokens)
+        if (
+            len(self._jobs) >= self.size.queue
+            or seconds > self.size.deadline
+            or (self._crowded() and self.pace.overloaded)
+        ):
+            raise QueueFullError(max(1.0, min(seconds, 60.0)))
+
+    def _crowded(self) -> bool:
+        inside = self._tokens + self._running_tokens
+        return inside >= self.size.crowd and self.pace.seconds(inside) >= self.size.patience
 
     def _forget(self, job: Job) -> None:
         with self._changed:
@@ -171,46 +216,71 @@ class Batcher:
                 self._tokens -= job.waiting_cost
                 self._changed.notify()
 
-    def _seconds_to_wait(self) -> float:
-        return 0.0 if self._speed is None else self._tokens / self._speed
-
     def _enough(self) -> bool:
         return self._tokens >= self.size.budget or len(self._jobs) >= self.size.rows
 
+    def _may_begin(self, work: Work) -> bool:
+        return not self._computing or work.elsewhere
+
+    def _oldest(self) -> Job | None:
+        """Of those whose work can be begun now."""
+        return next((job for job in self._jobs if self._may_begin(job.work)), None)
+
     def _work(self) -> None:
-        while True:
-            with self._changed:
-                while not self._jobs and not self._closing:
-                    self._changed.wait()
-                self._linger()
-                rows = self._next()
-                if not rows:
-                    if self._closing and not self._jobs:
-                        return
-                    continue
-                self.running = len(rows)
-            begin = time.monotonic()
+        while rows := self._taken():
+            begun, elsewhere = time.monotonic(), rows[0].job.work.elsewhere
             self._do(rows)
-            seconds = max(time.monotonic() - begin, 1e-6)
             tokens = sum(row.job.cost(row.place) for row in rows)
-            before = tokens / seconds if self._speed is None else self._speed
-            self._speed = 0.7 * before + 0.3 * tokens / seconds
-            self.running = 0
-            self.watch(Done(len(rows), tokens, seconds))
+            with self._changed:
+                self.running -= len(rows)
+                self._running_tokens -= tokens
+                self.pace.ended(begun, tokens)
+                if not elsewhere:
+                    self._computing = False
+                    self._changed.notify()
+            self.watch(Done(len(rows), tokens, time.monotonic() - begun))
+
+    def _taken(self) -> list[Row]:
+        """The next batch, as soon as there is one; none when all is done."""
+        with self._changed:
+            while True:
+                self._linger()
+                if oldest := self._oldest():
+                    return self._begun(oldest.work)
+                if not self._jobs:
+                    if self._closing:
+                        return []
+                    self.pace.rest()
+                self._idle += 1
+                self._changed.wait()
+                self._idle -= 1
+
+    def _begun(self, work: Work) -> list[Row]:
+        rows = self._next(work)
+        self.running += len(rows)
+        self._running_tokens += sum(row.job.cost(row.place) for row in rows)
+        if not work.elsewhere:
+            self._computing = True
+        if self._jobs:  # another hand may be free for them
+            self._changed.notify()
+        return rows
 
     def _linger(self) -> None:
-        """Company may be on its way: wait a moment, unless there is enough already."""
-        while self._jobs and not self._closing:
-            until = self._jobs[0].arrived + self.size.linger - time.monotonic()
-            if until <= 0 or self._enough():
+        """Company may be on its way, not least those who have just been answered: wait as long as more come,
+        unless there is enough already."""
+        looked = time.monotonic()
+        while (oldest := self._oldest()) and not self._closing and not self._enough():
+            quiet = max(looked, self._jobs[-1].arrived) + self.size.linger
+            latest = max(looked, oldest.arrived) + _LONGEST * self.size.linger
+            if (until := min(quiet, latest) - time.monotonic()) <= 0:
                 return
+            self.pace.rest()
+            self._lingering = True
             self._changed.wait(until)
+            self._lingering = False
 
-    def _next(self) -> list[Row]:
-        """A text of every job with the oldest job's work, and again, until the budget is used."""
-        if not self._jobs:
-            return []
-        work = self._jobs[0].work
+    def _next(self, work: Work) -> list[Row]:
+        """A text of every job with this work, and again, until the budget is used."""
         jobs = [job for job in self._jobs if job.work == work]
         rows, tokens = list[Row](), 0
         while jobs and tokens < self.size.budget and len(rows) < self.size.rows:

@@ -25,10 +25,14 @@ class Limits:
     """… and characters of each."""
     queue: int = 256
     """Requests to one run that wait; more are sent away with 503."""
+    crowd: int = 1_200
+    """Tokens that a run takes on while more come than it can answer, or as many …"""
+    patience: float = 0.1
+    """… as it answers in so many seconds."""
     deadline: float = 60.0
     """Seconds from the arrival of a request to its answer."""
-    linger: float = 0.003
-    """Seconds a text waits for company when there is nothing else to do."""
+    linger: float = 0.002
+    """Seconds a text waits for company when there is nothing else to do, and again when some comes."""
     budget: int = 3_000
     """Tokens that are answered together …"""
     rows: int = 256

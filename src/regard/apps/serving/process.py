@@ -1,5 +1,6 @@
 """A server as a process: a socket, and an end in which everything that was accepted is answered."""
 
+import asyncio
 import gc
 import logging
 import signal
@@ -16,6 +17,10 @@ _CONNECTIONS = 4096
 """Open at once; what comes beyond is sent away before it is read."""
 
 
+_FAREWELL = 0.2
+"""Seconds in which who is about to be connected is told to go elsewhere, instead of being cut off."""
+
+
 class Draining(uvicorn.Server):
     """SIGTERM and SIGINT: not ready, no new requests, finish what was accepted, exit with 0. A second one
     leaves at once."""
@@ -29,6 +34,10 @@ class Draining(uvicorn.Server):
         # What is loaded stays: without this, everybody waits whenever the collector walks through all of it.
         gc.collect()
         gc.freeze()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await asyncio.sleep(_FAREWELL)
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit:

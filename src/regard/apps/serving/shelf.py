@@ -14,15 +14,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-from regard.apps.serving.batching import Batcher, Job
+from regard.apps.serving.batching import Batcher
 from regard.apps.serving.metrics import Metrics
 from regard.apps.serving.refusals import Refusal
 from regard.apps.session import Run
 from regard.core.errors import RegardError, UsageError, nearest
 from regard.search.search import SearchSpec
+from regard.tasks.task import NO_WISHES, Asked, Task
 from regard.training.run_folder import MODEL, RECORD, RunFolder
 
 log = logging.getLogger("regard.serving")
+_WARMING_TEXTS, _WARMING_TOKENS = 64, 12
 
 State: TypeAlias = tuple[tuple[str, int, int, int], ...]
 """Which files a folder holds, as far as that can be seen without reading them."""
@@ -46,9 +48,6 @@ class Desk:
         self.since = int(time.time())
         self.tokenizer = next(iter(run.lexicon.values()))
         self.search = lru_cache(maxsize=256)(self._search)
-
-    def submit(self, job: Job) -> None:
-        self.batcher.submit(job)
 
     def _search(self, kind: str | None, changes: tuple[tuple[str, object], ...]) -> SearchSpec:
         """The run's own search with some fields changed, or another one with what all have in common."""
@@ -171,7 +170,9 @@ class Shelf:
     def _ready(self, folder: Path) -> Run:
         """Loaded, and with everything that is made only once: the first request shall not wait for it."""
         run = self._load(folder)
-        run.task()
+        task = run.task()
+        if task.refusal(NO_WISHES, keep=False) is None:
+            _warm_up(task, run)
         return run
 
     def _make_room(self) -> None:
@@ -181,6 +182,18 @@ class Shelf:
             place.desk.batcher.close()
             place.desk = None
             log.info("%s put away: others are in use", place.offer.name)
+
+
+def _warm_up(task: Task, run: Run) -> None:
+    """An engine converts and loads its model with the first texts, and finds out with as many as these how it
+    is driven best on this machine: not while somebody waits, nor with two batches at a time."""
+    tokenizer = next(iter(run.lexicon.values()))
+    first = max(tokenizer.pad, tokenizer.unknown, tokenizer.begin, tokenizer.end) + 1
+    spelled = tokenizer.decode([number % tokenizer.size for number in range(first, first + _WARMING_TOKENS)])
+    try:
+        task.answer(Asked([spelled] * _WARMING_TEXTS, truncate=True, detail=False))
+    except RegardError as error:  # a run that reads more than plain lines is loaded by its first request
+        log.info("not warmed up: %s", error)
 
 
 def state_of(folder: Path) -> State:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,12 @@ class Answering:
     """Probabilities of single tokens are wanted."""
     streams: bool = False
     """Somebody listens while answers are written."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """An engine searches, unless it is to be heard while it does."""
+        heard = self.streams and self.search.steady
+        return not heard and self.run.task(self.search).refusal(self.wishes, self.keep) is None
 
     def do(self, rows: Sequence[Row]) -> list[Answer]:
         if self.keep and len({row.number for row in rows}) < len(rows):  # kept searches go by their numbers
@@ -65,6 +71,8 @@ class Scoring:
     run: Run
     truncate: bool = False
 
+    elsewhere: ClassVar[bool] = False
+
     def do(self, rows: Sequence[Row]) -> list[Scored]:
         return list(self.run.score([(row.text,) for row in rows], self.truncate))
 
@@ -72,6 +80,8 @@ class Scoring:
 @dataclass(frozen=True)
 class Embedding:
     run: Run
+
+    elsewhere: ClassVar[bool] = False
 
     def do(self, rows: Sequence[Row]) -> list[np.ndarray]:
         return list(self.run.embed([row.text for row in rows]))
@@ -85,6 +95,8 @@ class Looking:
     targets: tuple[str, ...]
     whole: bool
     """The trace itself, not only which source token each prediction rests on."""
+
+    elsewhere: ClassVar[bool] = False
 
     def do(self, rows: Sequence[Row]) -> list[Any]:
         return [self._look(self.run.trace(row.text, self.targets[row.place])) for row in rows]
