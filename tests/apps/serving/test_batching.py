@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from regard.apps.serving import pace
 from regard.apps.serving.batching import Batcher, ClosedError, Job, QueueFullError, Row, Size
 from regard.core.errors import DataError
 
@@ -208,7 +207,7 @@ def test_a_hand_that_is_free_takes_what_another_left() -> None:
     batcher.join(10.0)
 
 
-def test_a_burst_is_taken_on_and_an_overload_that_lasts_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_burst_is_taken_on_and_an_overload_that_lasts_is_not() -> None:
     work = Shouting()
     size = Size(budget=10, rows=100, linger=0.0, queue=100, deadline=60.0, crowd=8, patience=5.0)
     batcher = Batcher("test", size)
@@ -218,7 +217,7 @@ def test_a_burst_is_taken_on_and_an_overload_that_lasts_is_not(monkeypatch: pyte
     burst = [job(work, str(number)) for number in range(9)]
     for one in burst:
         batcher.submit(one)
-    monkeypatch.setattr(pace, "_BURST", 0.0)  # as if it had gone on for long
+    batcher.pace._rested -= 10.0  # as if it had gone on for so long
     with pytest.raises(QueueFullError) as full:
         batcher.submit(job(work, "late"))
     assert full.value.seconds >= 1
@@ -235,6 +234,7 @@ def test_a_burst_is_taken_on_and_an_overload_that_lasts_is_not(monkeypatch: pyte
     assert again.future.result(10) == ["AGAIN"]
     until(lambda: batcher._idle == 2)
     batcher.pace._tokens = batcher.pace._seconds = 1.0
+    batcher.pace._rested -= 10.0
     with batcher._changed:  # who rests is not overloaded, even before it has woken up
         batcher.submit(many := job(work, *"abcdefgh"))
         batcher.submit(more := job(work, "x"))
