@@ -123,3 +123,18 @@ def test_a_shortened_past_loses_only_what_is_out_of_reach(rows: list[Row], reach
         assert set(range(max(0, int(past.total[row]) - reach), int(whole.total[row]))) <= kept
     if bool(past.real.all()):
         assert short.real.shape[1] == min(reach, past.real.shape[1])
+
+
+@given(rows=rows_of_pieces())
+def test_one_more_real_token_is_what_follows(rows: list[Row]) -> None:
+    past = follow(rows, None)[-1].past
+    one = torch.ones(len(past.real), 1, dtype=torch.bool)
+    for before in (past, past.nearest(0)):
+        got, wanted = Timeline.one_more(before), Timeline.follow(before, one, masks.causal)
+        for mine, theirs in zip(got[:2], wanted[:2], strict=True):
+            assert torch.equal(mine, theirs)
+        assert torch.equal(got.total, wanted.total)
+        assert got.is_one_real == bool(before.real.all())
+        if got.mask is not None and wanted.mask is not None:
+            assert torch.equal(got.mask.expand_as(wanted.mask), wanted.mask)
+        assert (got.mask is None) == (wanted.mask is None)

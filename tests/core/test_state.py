@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.core.state import concatenate_rows, detach, map_tensors, repeat_rows, select_rows
+from regard.core.state import (
+    concatenate_rows,
+    detach,
+    map_tensors,
+    repeat_rows,
+    select_hypotheses,
+    select_rows,
+)
 
 
 class Pair(NamedTuple):
@@ -87,3 +94,23 @@ def test_detach_cuts_the_graph_and_keeps_values() -> None:
         assert before.requires_grad
         assert not after.requires_grad
         assert torch.equal(before, after)
+
+
+class Sharing(NamedTuple):
+    own: Any
+    memory: Tensor
+
+    @property
+    def of_memory(self) -> tuple[str, ...]:
+        return ("memory",)
+
+
+def test_hypotheses_follow_rows_and_their_memory_follows_sentences() -> None:
+    state = {"one": (Sharing(tree(6), torch.tensor([[0], [10], [20]])), None)}
+    rows = torch.tensor([1, 1, 4, 5])
+    got = select_hypotheses(state, rows, torch.tensor([0, 2]))["one"][0]
+    for one, other in zip(leaves(got.own), leaves(select_rows(tree(6), rows)), strict=True):
+        assert torch.equal(one, other)
+    assert got.memory.tolist() == [[0], [20]]
+    kept = select_hypotheses(state, rows)["one"][0].memory
+    assert kept is state["one"][0].memory

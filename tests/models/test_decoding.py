@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard.core.sequences import Tokens
-from regard.core.state import concatenate_rows, repeat_rows, select_rows, select_rows_within, tensors_of
+from regard.core.state import concatenate_rows, repeat_rows, select_hypotheses, select_rows, tensors_of
 from regard.core.tape import Tape
 from regard.models.decoder import DecoderState
 from regard.models.model import ModelSpec
 from regard.models.sequence_to_sequence import SequenceToSequence
+from regard.search.beam import BeamSpec
 from tests.models.small import MODELS
 from tests.models.torch_nn import randomise
 
@@ -216,20 +217,59 @@ def test_a_model_spec_goes_to_json_and_back(name: str) -> None:
 
 
 @every_model
-def test_what_belongs_to_a_sentence_stays_when_its_hypotheses_change_places(name: str) -> None:
-    """A beam need not copy it: three sentences of two hypotheses each, reordered among themselves."""
+@pytest.mark.parametrize("watched", [False, True])
+def test_hypotheses_share_what_belongs_to_their_sentence(name: str, watched: bool) -> None:
+    """A beam keeps one memory for a sentence: two hypotheses each, then one is done, the rest reordered."""
     model = build(name)
-    state = repeat_rows(model.start(SOURCE), 2)
-    _, state = step_through(model, state, torch.arange(12).view(6, 2) % (TARGETS - 1) + 1)
-    places = torch.tensor([1, 0, 2, 2, 5, 4])
-    wanted, found = select_rows(state, places), select_rows_within(state, places)
-    for one, other in zip(tensors_of(found), tensors_of(wanted), strict=True):
-        assert torch.equal(one, other)
+    twice, rest = torch.tensor([0, 0, 1, 1, 2, 2]), torch.tensor([0, 2])
+    shared, apart = (select(model.start(SOURCE), twice) for select in (select_hypotheses, select_rows))
+    places = torch.tensor([1, 0, 5, 5])
+    with torch.no_grad():
+        for tokens in (torch.tensor([3, 4, 5, 6, 7, 8]), torch.tensor([2, 2, 9, 1, 3, 3])):
+            if watched:
+                with Tape(model) as tape:
+                    found, shared = model.step(tokens, shared)
+                for seen in tape.ending_with("weights").values():
+                    assert len(seen[-1]) == len(tokens)  # who watches sees every hypothesis by itself
+            else:
+                found, shared = model.step(tokens, shared)
+            wanted, apart = model.step(tokens, apart)
+            torch.testing.assert_close(found, wanted)
+        shared, apart = select_hypotheses(shared, places, rest), select_rows(apart, places)
+        found, _ = model.step(torch.tensor([4, 5, 6, 7]), shared)
+        wanted, _ = model.step(torch.tensor([4, 5, 6, 7]), apart)
+    torch.testing.assert_close(found, wanted)
 
 
-def test_a_memory_is_not_copied_for_that() -> None:
-    model = build("transformer")
-    state = repeat_rows(model.start(SOURCE), 2)
-    kept = {tensor.data_ptr() for tensor in tensors_of(state)}
-    found = tensors_of(select_rows_within(state, torch.tensor([1, 0, 3, 2, 5, 4])))
+def test_a_memory_is_neither_repeated_nor_copied_for_that() -> None:
+    state = build("transformer").start(SOURCE)
+    kept = {tensor.data_ptr() for tensor in tensors_of(state) if tensor.numel()}
+    found = tensors_of(select_hypotheses(state, torch.tensor([0, 0, 1, 1, 2, 2])))
     assert sum(tensor.data_ptr() in kept for tensor in found if tensor.numel()) == 2 * 3  # layers, parts
+
+
+@every_model
+def test_a_step_where_nobody_learns_is_a_step(name: str) -> None:
+    """Without gradients, quicker ways are taken: one token at a time, in place, by other formulas."""
+    model = build(name)
+    state = model.start(SOURCE)
+    tokens = torch.tensor([3, 4, 5])
+    hidden, _ = model.read(Tokens.whole(tokens[:, None]), state)
+    wanted = model.predict(hidden[:, -1]).log_softmax(-1)
+    torch.testing.assert_close(model.step(tokens, state)[0], wanted)
+    with torch.no_grad():
+        torch.testing.assert_close(model.step(tokens, model.start(SOURCE))[0], wanted)
+
+
+@every_model
+def test_a_beam_finds_for_a_sentence_alone_what_it_finds_in_a_batch(name: str) -> None:
+    """Sentences are done at different times, and what is left goes on with its own memory."""
+    model, longest = build(name), torch.tensor([2, 7, 4])
+    search = BeamSpec(size=3, best=2).build()
+
+    def found(rows: list[int]) -> list[list[list[int]]]:
+        state = model.start(Tokens(SOURCE.ids[rows], SOURCE.real[rows]))
+        first = torch.ones(len(rows), dtype=torch.long)
+        return [[one.tokens for one in some] for some in search(model.step, state, first, 0, longest[rows])]
+
+    assert found([0, 1, 2]) == [found([row])[0] for row in range(3)]

@@ -294,3 +294,19 @@ def test_weight_dropout_lets_each_row_stop_at_its_own_end() -> None:
                 expected, alone = cell.run(x[row : row + 1, :length], alone)
             torch.testing.assert_close(y[row : row + 1, :length], expected)
         torch.testing.assert_close(tuple(part[row : row + 1] for part in after), alone)
+
+
+@every_cell
+@pytest.mark.parametrize("batch", [3, 500])
+def test_advancing_is_a_step(name: str, batch: int) -> None:
+    """With few rows and with many, with and without a gradient."""
+    torch.manual_seed(0)
+    cell = CELLS[name].build(INPUT).double()
+    x = torch.randn(batch, INPUT).double()
+    state = tuple(torch.randn(batch, width).double() for width in cell.widths)
+    wanted = cell.step(cell.project(x), state)
+    with torch.no_grad():
+        quick = cell.advance(x, state)
+    for found in (cell.advance(x, state), quick):
+        for one, other in zip(found, wanted, strict=True):
+            torch.testing.assert_close(one, other)

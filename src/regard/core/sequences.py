@@ -108,6 +108,8 @@ class Past(NamedTuple):
         """Without what nobody looks back at: of every row the last ``reach`` tokens stay; None: all."""
         if reach is None or reach >= self.real.shape[1]:
             return self
+        if reach == 0:
+            return Past(self.real[:, :0], self.position[:, :0], self.total)
         wanted = (self.real & (self.position >= self.total[:, None] - reach)).any(0)
         # Padding between a row's tokens is in the way of others: cut only where nobody loses anything.
         begin = int(wanted.int().argmax()) if reach and bool(wanted.any()) else len(wanted)
@@ -149,9 +151,26 @@ class Timeline(NamedTuple):
             mask = masks.both(mask, visibility(now, position))
         return cls(real, position, queries, mask, total)
 
+    @classmethod
+    def one_more(cls, past: Past) -> "Timeline":
+        """What ``follow`` says of one more real token in every row, sooner."""
+        now = past.total[:, None]
+        new = torch.ones_like(now, dtype=torch.bool)
+        total = past.total + 1
+        if past.real.shape[1] == 0:
+            return cls(new, now, 1, None, total)
+        real = torch.cat((past.real, new), dim=1)
+        mask = None if bool(real.all()) else masks.padding(real)
+        return cls(real, torch.cat((past.position, now), dim=1), 1, mask, total)
+
     @property
     def past(self) -> Past:
         return Past(self.real, self.position, self.total)
+
+    @property
+    def is_one_real(self) -> bool:
+        """One token in every row, and no padding anywhere."""
+        return self.queries == 1 and self.mask is None
 
     @property
     def real_now(self) -> Bool[Tensor, "batch query"]:

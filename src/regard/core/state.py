@@ -34,25 +34,36 @@ def select_rows(state: State, rows: Int[Tensor, "rows"]) -> State:
     return map_tensors(lambda tensor: tensor.index_select(0, rows), state)
 
 
-def select_rows_within(state: State, rows: Int[Tensor, "rows"]) -> State:
-    """As ``select_rows``, where every row becomes one with the same memory, as hypotheses of a sentence do.
+def select_hypotheses(
+    state: State, rows: Int[Tensor, "rows"], sentences: Int[Tensor, "sentences"] | None = None
+) -> State:
+    """As ``select_rows``, where several rows are hypotheses of one sentence, side by side.
 
-    A named tuple may say in ``of_memory`` which of its fields are the same in all such rows: they are left as
-    they are, which saves copying all that was made of a source.
+    A named tuple may say in ``of_memory`` which of its fields are made of the source alone. These keep one
+    row for each sentence however many hypotheses it has, and follow ``sentences`` (None: all stay).
     """
     if state is None:
         return None
     if isinstance(state, Tensor):
         return state.index_select(0, rows)
     if isinstance(state, dict):
-        return {key: select_rows_within(value, rows) for key, value in state.items()}
+        return {key: select_hypotheses(value, rows, sentences) for key, value in state.items()}
     if hasattr(state, "_fields"):
         shared = getattr(state, "of_memory", ())
         fields = zip(state._fields, state, strict=True)
         return type(state)(
-            *(value if name in shared else select_rows_within(value, rows) for name, value in fields)
+            *(
+                _of_sentences(value, sentences)
+                if name in shared
+                else select_hypotheses(value, rows, sentences)
+                for name, value in fields
+            )
         )
-    return type(state)([select_rows_within(value, rows) for value in state])
+    return type(state)([select_hypotheses(value, rows, sentences) for value in state])
+
+
+def _of_sentences(state: State, sentences: Tensor | None) -> State:
+    return state if sentences is None else select_rows(state, sentences)
 
 
 def repeat_rows(state: State, times: int) -> State:

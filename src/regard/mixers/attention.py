@@ -12,7 +12,14 @@ from regard.core.errors import UsageError
 from regard.core.sequences import Memory, Timeline
 from regard.core.state import State
 from regard.core.tape import watching
-from regard.mixers.mixer import Mixer, MixerSpec, required_memory, required_memory_width
+from regard.mixers.mixer import (
+    Mixer,
+    MixerSpec,
+    each_its_own,
+    required_memory,
+    required_memory_width,
+    together,
+)
 from regard.parts.attend import attend
 from regard.parts.feedforward import initialise
 from regard.parts.linear import Linear, linear
@@ -148,11 +155,11 @@ class MemoryAttentionSpec(HeadsSpec):
 
 
 class Remembered(NamedTuple):
-    """A memory as one attention sees it: computed once, looked at by every token."""
+    """A memory as one attention sees it: computed once, looked at by every token of every hypothesis."""
 
-    keys: Float[Tensor, "batch heads source prepared"]
-    values: Float[Tensor, "batch heads source width"]
-    real: Bool[Tensor, "batch source"]
+    keys: Float[Tensor, "sentences heads source prepared"]
+    values: Float[Tensor, "sentences heads source width"]
+    real: Bool[Tensor, "sentences source"]
 
     @property
     def of_memory(self) -> tuple[str, ...]:
@@ -180,14 +187,15 @@ class MemoryAttention(Mixer):
         self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
     ) -> tuple[Float[Tensor, "batch time out"], State]:
         watch = watching(self)
-        query = split_heads(self.query(x), self.heads)
-        keys, values = state.keys, state.values
+        seen = state if watch is None else each_its_own(state, len(x))
+        query = split_heads(together(self.query(x), len(seen.real)), self.heads)
+        keys, values = seen.keys, seen.values
         if watch is not None:
             query, keys, values = watch("queries", query), watch("keys", keys), watch("values", values)
-        mask = None if bool(state.real.all()) else masks.padding(state.real)
+        mask = None if bool(seen.real.all()) else masks.padding(seen.real)
         dropout = self.dropout if self.training else 0.0
         context = attend(query, keys, values, self.score, mask, None, dropout, watch)
-        return self.out(join_heads(context)), state
+        return self.out(join_heads(context).view(x.shape)), state
 
 
 def split_heads(x: Float[Tensor, "batch time width"], heads: int) -> Float[Tensor, "batch heads time head"]:

@@ -11,7 +11,14 @@ from regard.core import masks
 from regard.core.sequences import Memory, Timeline
 from regard.core.state import State
 from regard.core.tape import Watch, watching
-from regard.mixers.mixer import Mixer, MixerSpec, required_memory, required_memory_width
+from regard.mixers.mixer import (
+    Mixer,
+    MixerSpec,
+    each_its_own,
+    required_memory,
+    required_memory_width,
+    together,
+)
 from regard.mixers.recurrent import Bridge
 from regard.parts.attend import attend
 from regard.parts.cells import Cell, CellSpec
@@ -19,6 +26,7 @@ from regard.parts.dropout import Dropout
 from regard.parts.linear import Linear
 from regard.parts.pooling import MeanSpec, PoolingSpec
 from regard.parts.scores import AdditiveSpec, GeneralSpec, Score, ScoreSpec
+from regard.parts.squashing import tanh
 
 
 class Looking(NamedTuple):
@@ -26,9 +34,9 @@ class Looking(NamedTuple):
 
     cell: tuple[Tensor, ...]
     fed: Float[Tensor, "batch fed"]
-    keys: Float[Tensor, "batch 1 source prepared"]
-    values: Float[Tensor, "batch 1 source memory"]
-    mask: Bool[Tensor, "batch 1 1 source"]
+    keys: Float[Tensor, "sentences 1 source prepared"]
+    values: Float[Tensor, "sentences 1 source memory"]
+    mask: Bool[Tensor, "sentences 1 1 source"]
 
     @property
     def of_memory(self) -> tuple[str, ...]:
@@ -38,15 +46,19 @@ class Looking(NamedTuple):
         self, query: Float[Tensor, "batch width"], score: Score, watch: Watch | None
     ) -> Float[Tensor, "batch memory"]:
         """What ``query`` finds in the memory."""
-        return self.look_all(query[:, None], score, watch)[:, 0]
+        return self.look_all(query[:, None], score, watch).flatten(0, 1)
 
     def look_all(
         self, queries: Float[Tensor, "batch time width"], score: Score, watch: Watch | None
     ) -> Float[Tensor, "batch time memory"]:
-        query, keys, values = queries[:, None], self.keys, self.values
+        keys, values, mask = remembered = self.keys, self.values, self.mask
+        if watch is not None:
+            keys, values, mask = each_its_own(remembered, len(queries))
+        query = together(queries, len(keys))[:, None]
         if watch is not None:
             query, keys, values = watch("queries", query), watch("keys", keys), watch("values", values)
-        return attend(query, keys, values, score, self.mask, watch=watch)[:, 0]
+        found = attend(query, keys, values, score, mask, watch=watch)
+        return found.view(*queries.shape[:2], -1)
 
 
 class AttentiveSpec(MixerSpec):
@@ -100,6 +112,8 @@ class LookThenStep(Attentive):
     def forward(
         self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
     ) -> tuple[Float[Tensor, "batch time out"], State]:
+        if timeline.is_one_real:
+            return self._one(x, state)
         watch, cell = watching(self), state.cell
         of_input = self.cell.project(x, slice(0, self.input_width))
         found, states = [], []
@@ -110,8 +124,22 @@ class LookThenStep(Attentive):
             found.append(context)
             states.append(cell[0])
         joined = torch.cat((torch.stack(states, 1), x, torch.stack(found, 1)), dim=-1)
+        return self._read_out(joined), state._replace(cell=cell)
+
+    def _one(
+        self, x: Float[Tensor, "batch 1 width"], state: Looking
+    ) -> tuple[Float[Tensor, "batch 1 out"], Looking]:
+        """The same for one token in every row, in fewer calls: what a search asks for."""
+        context = state.look(state.cell[0], self.score, watching(self))
+        given = torch.cat((x[:, 0], context), dim=-1)
+        cell = self.cell.advance(given, state.cell)
+        joined = torch.cat((cell[0], given), dim=-1)
+        return self._read_out(joined)[:, None], state._replace(cell=cell)
+
+    def _read_out(self, joined: Float[Tensor, "*rows joined"]) -> Float[Tensor, "*rows out"]:
         pairs = self.readout(joined).unflatten(-1, (self.width, 2))
-        return self.dropout(pairs.amax(-1)), state._replace(cell=cell)
+        found: Tensor = self.dropout(pairs.amax(-1))
+        return found
 
 
 class StepThenLookSpec(AttentiveSpec):
@@ -143,6 +171,8 @@ class StepThenLook(Attentive):
     ) -> tuple[Float[Tensor, "batch time out"], State]:
         if not self.feeding:
             return self._at_once(x, timeline, state)
+        if timeline.is_one_real:
+            return self._one(x, state)
         watch, cell, fed = watching(self), state.cell, state.fed
         of_input = self.cell.project(x, slice(0, self.input_width))
         outputs = []
@@ -150,10 +180,24 @@ class StepThenLook(Attentive):
             gates = gates + self.cell.project(fed, slice(self.input_width, None))
             cell = keep_real(self.cell.step(gates, cell), cell, real)
             context = state.look(cell[0], self.score, watch)
-            output = self.dropout(torch.tanh(self.combine(torch.cat((context, cell[0]), dim=-1))))
+            output = self._read_out(context, cell[0])
             (fed,) = keep_real((output,), (fed,), real)
             outputs.append(output)
         return torch.stack(outputs, dim=1), state._replace(cell=cell, fed=fed)
+
+    def _one(
+        self, x: Float[Tensor, "batch 1 width"], state: Looking
+    ) -> tuple[Float[Tensor, "batch 1 out"], Looking]:
+        """The same for one token in every row, in fewer calls: what a search asks for."""
+        cell = self.cell.advance(torch.cat((x[:, 0], state.fed), dim=-1), state.cell)
+        output = self._read_out(state.look(cell[0], self.score, watching(self)), cell[0])
+        return output[:, None], state._replace(cell=cell, fed=output)
+
+    def _read_out(
+        self, found: Float[Tensor, "*rows memory"], hidden: Float[Tensor, "*rows state"]
+    ) -> Float[Tensor, "*rows out"]:
+        output: Tensor = self.dropout(tanh(self.combine(torch.cat((found, hidden), dim=-1))))
+        return output
 
     def _at_once(
         self, x: Float[Tensor, "batch time width"], timeline: Timeline, state: State
@@ -161,8 +205,7 @@ class StepThenLook(Attentive):
         """Nothing is fed back: the cell runs fused over the whole sequence and all queries look together."""
         hidden, cell = self.cell.run(x, state.cell, timeline.real_now)
         found = state.look_all(hidden, self.score, watching(self))
-        output = self.dropout(torch.tanh(self.combine(torch.cat((found, hidden), dim=-1))))
-        return output, state._replace(cell=cell)
+        return self._read_out(found, hidden), state._replace(cell=cell)
 
 
 def keep_real(

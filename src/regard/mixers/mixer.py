@@ -6,6 +6,9 @@
 Attention, recurrence, convolution and the position-wise network all keep it, so they swap freely. Memory
 (encoder states, image regions) goes in once, at the start: what a mixer needs of it becomes part of the
 state. Reading a sequence whole or in pieces gives the same numbers; that is the chunk law of the tests.
+
+What a state keeps of a memory (its ``of_memory``) may have fewer rows than x: one for each sentence, of which
+x then has the same number of hypotheses, side by side.
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +20,7 @@ from torch import Tensor, nn
 from regard.core.errors import UsageError
 from regard.core.sequences import Memory, Timeline
 from regard.core.spec import Spec
-from regard.core.state import State
+from regard.core.state import State, repeat_rows, tensors_of
 
 
 class Mixer(nn.Module, ABC):
@@ -70,3 +73,14 @@ def required_memory(memory: Memory | None, who: str) -> Memory:
     if memory is None:
         raise UsageError(f"{who} was started without the memory it looks at")
     return memory
+
+
+def together(x: Float[Tensor, "rows time width"], sentences: int) -> Float[Tensor, "sentences queries width"]:
+    """The tokens of all hypotheses of a sentence side by side, as they look at one memory."""
+    return x if len(x) == sentences else x.reshape(sentences, -1, x.shape[-1])
+
+
+def each_its_own(remembered: State, rows: int) -> State:
+    """The memory again for every hypothesis: who watches wants to see rows, not sentences."""
+    times = rows // max(1, len(tensors_of(remembered)[0]))
+    return remembered if times == 1 else repeat_rows(remembered, times)

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -48,7 +49,11 @@ class Decoder(nn.Module):
         self, tokens: Tokens, state: DecoderState
     ) -> tuple[Float[Tensor, "batch time width"], DecoderState]:
         """Take in the next tokens, however many."""
-        timeline = Timeline.follow(state.past, tokens.real, masks.causal)
+        return self._read(tokens, Timeline.follow(state.past, tokens.real, masks.causal), state)
+
+    def _read(
+        self, tokens: Tokens, timeline: Timeline, state: DecoderState
+    ) -> tuple[Float[Tensor, "batch time width"], DecoderState]:
         x = self.embedding(tokens, timeline.position_now)
         x, layers = self.stack(x, timeline, state.layers)
         return x, DecoderState(timeline.past.nearest(self.stack.reach), layers)
@@ -86,5 +91,13 @@ class Decoder(nn.Module):
         self, tokens: Int[Tensor, "rows"], state: DecoderState
     ) -> tuple[Float[Tensor, "rows vocabulary"], DecoderState]:
         """Log-probabilities after one more token: all that a search knows of a model."""
-        x, state = self.read(Tokens.whole(tokens[:, None]), state)
-        return self.predict(x[:, -1]).log_softmax(-1), state
+        timeline = Timeline.one_more(state.past)
+        x, state = self._read(Tokens(tokens[:, None], timeline.real_now), timeline, state)
+        return log_softmax(self.predict(x[:, -1])), state
+
+
+def log_softmax(logits: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
+    """Where nobody learns from them, in the place of the logits: the largest thing a step makes."""
+    if torch.is_grad_enabled() or not logits.is_cpu:
+        return logits.log_softmax(-1)
+    return torch.log_softmax(logits, -1, out=logits)

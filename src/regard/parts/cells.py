@@ -20,6 +20,7 @@ from regard.core.spec import Spec
 from regard.core.state import State, map_tensors
 from regard.parts.dropout import dropout
 from regard.parts.linear import linear
+from regard.parts.squashing import is_quicker_by_sigmoid, tanh
 
 
 class Cell(nn.Module, ABC):
@@ -47,6 +48,10 @@ class Cell(nn.Module, ABC):
     @abstractmethod
     def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Tensor, ...]:
         """The next state."""
+
+    def advance(self, x: Float[Tensor, "batch input"], state: State) -> tuple[Tensor, ...]:
+        """The next state, from one input: ``step`` after ``project``."""
+        return self.step(self.project(x), state)
 
     def run(
         self,
@@ -77,7 +82,7 @@ class FusedCell(Cell):
     @property
     def weights(self) -> list[nn.Parameter]:
         """Of inputs, of the state, and the biases of both."""
-        return self.fused.all_weights[0]
+        return self.fused._flat_weights  # type: ignore[return-value]
 
     def project(
         self, x: Float[Tensor, "*rows input"], columns: slice = slice(None)
@@ -140,8 +145,14 @@ class LongShortTerm(FusedCell):
         (_, of_state, input_bias, state_bias), (h, c) = self.weights, state
         gates = projected + input_bias + F.linear(h, of_state, state_bias)
         i, f, g, o = gates.chunk(4, dim=-1)
-        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-        return o.sigmoid() * c.tanh(), c
+        c = f.sigmoid() * c + i.sigmoid() * tanh(g)
+        return o.sigmoid() * tanh(c), c
+
+    def advance(self, x: Float[Tensor, "batch input"], state: State) -> tuple[Tensor, ...]:
+        if _many(x, self.width):
+            return super().advance(x, state)
+        after: tuple[Tensor, ...] = torch.lstm_cell(x, state, *self.weights)
+        return after
 
     def run(
         self,
@@ -218,8 +229,18 @@ class Gated(FusedCell):
         xr, xz, xn = (projected + input_bias).chunk(3, dim=-1)
         hr, hz, hn = F.linear(h, of_state, state_bias).chunk(3, dim=-1)
         r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()
-        n = torch.tanh(xn + r * hn)
+        n = tanh(xn + r * hn)
         return (n + z * (h - n),)
+
+    def advance(self, x: Float[Tensor, "batch input"], state: State) -> tuple[Tensor, ...]:
+        if _many(x, self.width):
+            return super().advance(x, state)
+        return (torch.gru_cell(x, state[0], *self.weights),)
+
+
+def _many(x: Tensor, width: int) -> bool:
+    """Torch's own cells save calls where rows are few; where they are many, its tanh costs more than that."""
+    return is_quicker_by_sigmoid(x, len(x) * width)
 
 
 class Peephole(Cell):

@@ -154,8 +154,12 @@ class Additive(Score):
         query: Float[Tensor, "batch heads query width"],
         prepared: Float[Tensor, "batch heads key prepared"],
     ) -> Float[Tensor, "batch heads query key"]:
-        hidden = torch.tanh(by_head(query, self.query_weight)[:, :, :, None] + prepared[:, :, None])
-        return torch.einsum("bhqka,ha->bhqk", hidden, self.vector)
+        joined = by_head(query, self.query_weight)[:, :, :, None] + prepared[:, :, None]
+        if torch.is_grad_enabled():
+            return torch.einsum("bhqka,ha->bhqk", joined.tanh(), self.vector)
+        # tanh x = 2 σ(2x) − 1, and torch's σ was ten times as fast as its tanh on a processor.
+        halves = torch.einsum("bhqka,ha->bhqk", joined.mul_(2).sigmoid_(), 2 * self.vector)
+        return halves - self.vector.sum(1)[:, None, None]
 
 
 class AdditiveSpec(ScoreSpec):

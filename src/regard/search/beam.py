@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from regard.core.state import State, select_rows, select_rows_within
+from regard.core.state import State, select_hypotheses, select_rows
 from regard.search.constraints import IMPOSSIBLE
 from regard.search.continuations import best_continuations, precise
 from regard.search.goals import seek
@@ -30,6 +30,7 @@ class Live(NamedTuple):
     """The hypotheses that go on, best first, one row per sentence still searched."""
 
     sentence: Int[Tensor, "sentences"]
+    longest: Int[Tensor, "sentences"]
     node: Int[Tensor, "sentences width"]
     total: Float[Tensor, "sentences width"]
     """Log-probability so far; -inf marks a place that is not taken."""
@@ -78,43 +79,47 @@ class Beam(Searcher):
     def search(self, question: Question) -> Found:
         trellis = Trellis(len(question.first))
         endings: list[list[Ending]] = [[] for _ in range(len(question.first))]
-        live, finished = self._begin(question.first)
+        live, finished = self._begin(question)
         tokens, state, memory = question.first, question.state, question.rules.start(question.first)
         time = 0
         while len(live.sentence):
             log_probs, state = question.step(tokens, state)
             ranked = self._rank(question, live, log_probs, memory, time)
             time += 1
-            ends, stays = self._divide(ranked, question.end, live.total.shape[1], log_probs.shape[1])
-            if bool(ends.any()):
+            room = min(self.size, live.total.shape[1] * (log_probs.shape[1] - 1))
+            is_end = ranked.token == question.end
+            if bool(is_end.any()) or question.keep is not None:
+                ends, stays = self._divide(ranked, is_end, room)
                 finished = self._set_aside(finished, ranked, ends, time)
-            chosen = Ranked(*(column.gather(1, stays) for column in ranked))
+                chosen = Ranked(*(column.gather(1, stays) for column in ranked))
+            else:
+                chosen = Ranked(*(column[:, :room] for column in ranked))
             node = trellis.grow(chosen.parent, chosen.token, chosen.log_prob)
             if question.keep is not None:
                 self._keep(question, live, log_probs, ranked, ends, stays, node, time)
 
-            before, live = live, Live(live.sentence, node, chosen.total)
-            done = self._done(question, live, finished, time)
+            before, live = live, live._replace(node=node, total=chosen.total)
+            done, rest = self._done(live, finished, time), None
             if bool(done.any()):
                 for at in done.nonzero().squeeze(1).tolist():
                     endings[int(live.sentence[at])] = self._harvest(at, before, live, finished, time)
                 rest = (~done).nonzero().squeeze(1)
                 live, finished, chosen = select_rows((live, finished, chosen), rest)
             tokens = chosen.token.flatten()
-            within = not bool(done.any()) and len(tokens) == len(log_probs)
-            state, memory = _reorder((state, memory), chosen.row.flatten(), len(log_probs), within)
+            state, memory = _reorder((state, memory), chosen.row.flatten(), len(log_probs), rest)
             memory = question.rules.follow(tokens, memory)
         paths = trellis.read()
         return [[_answer(paths, ending) for ending in some] for some in endings]
 
-    def _begin(self, first: Int[Tensor, "sentences"]) -> tuple[Live, Finished]:
+    def _begin(self, question: Question) -> tuple[Live, Finished]:
         """One live hypothesis per sentence, so that no two beams are copies of each other."""
+        first = question.first
         sentence = torch.arange(len(first), device=first.device)
         total = torch.zeros(len(first), 1, dtype=precise(first.device), device=first.device)
         nothing = total.new_full((len(first), self.best), IMPOSSIBLE)
         nowhere = torch.zeros_like(nothing, dtype=torch.long)
         finished = Finished(torch.zeros_like(sentence), nothing, nowhere, nothing)
-        return Live(sentence, sentence[:, None], total), finished
+        return Live(sentence, question.longest, sentence[:, None], total), finished
 
     def _rank(
         self,
@@ -133,20 +138,18 @@ class Beam(Searcher):
             best = best_continuations(allowed, live.total, count)
         else:
             best = seek(allowed, live.total, wanted, self.size, question.rules, memory)
-        question.refuse_nan(best.cumulative.isnan().any(1), time, live.sentence)
+        question.refuse_nan(best.cumulative, time, live.sentence)
         row = best.slot + torch.arange(sentences, device=best.slot.device)[:, None] * width
         parent = live.node.gather(1, best.slot)
         own = log_probs[row, best.token]
         return Ranked(best.cumulative, row, parent, best.token, own, best.place)
 
     def _divide(
-        self, ranked: Ranked, end: int, width: int, vocabulary: int
+        self, ranked: Ranked, is_end: Bool[Tensor, "sentences count"], room: int
     ) -> tuple[Bool[Tensor, "sentences count"], Int[Tensor, "sentences next_width"]]:
         """Which continuations finish, and the places of those that live on."""
-        is_end = ranked.token == end
         ends = is_end & (ranked.total > IMPOSSIBLE) & (ranked.place < self.size)
-        stays = is_end.byte().argsort(dim=1, stable=True)[:, : min(self.size, width * (vocabulary - 1))]
-        return ends, stays
+        return ends, is_end.byte().argsort(dim=1, stable=True)[:, :room]
 
     def _set_aside(
         self, finished: Finished, ranked: Ranked, ends: Bool[Tensor, "sentences count"], length: int
@@ -159,15 +162,12 @@ class Beam(Searcher):
         end_log_prob = torch.cat((finished.end_log_prob, ranked.log_prob), dim=1).gather(1, order)
         return Finished(finished.many + ends.sum(1), score[:, : self.best], node, end_log_prob)
 
-    def _done(
-        self, question: Question, live: Live, finished: Finished, time: int
-    ) -> Bool[Tensor, "sentences"]:
-        longest = question.longest[live.sentence]
+    def _done(self, live: Live, finished: Finished, time: int) -> Bool[Tensor, "sentences"]:
         if live.total.shape[1] == 0:
-            return torch.ones_like(longest, dtype=torch.bool)
+            return torch.ones_like(live.sentence, dtype=torch.bool)
         most = live.total.amax(1)
-        standing = Standing(finished.many, finished.score[:, -1], most, longest, self.alpha)
-        return (most == IMPOSSIBLE) | (longest <= time) | self.stop(standing)
+        standing = Standing(finished.many, finished.score[:, -1], most, live.longest, self.alpha)
+        return (most == IMPOSSIBLE) | (live.longest <= time) | self.stop(standing)
 
     def _harvest(self, at: int, before: Live, live: Live, finished: Finished, time: int) -> list[Ending]:
         """The answer to the sentence in row ``at``: what finished, else what lived last."""
@@ -202,12 +202,14 @@ class Beam(Searcher):
         question.keep.expand(time, live.sentence, Expanded(*columns))
 
 
-def _reorder(state: State, rows: Int[Tensor, "rows"], before: int, within: bool) -> State:
+def _reorder(
+    state: State, rows: Int[Tensor, "rows"], before: int, rest: Int[Tensor, "sentences"] | None
+) -> State:
     """Copying a long state is dear: leave it alone when every row stays where it was, and what belongs to the
-    sentence when every row stays ``within`` its own."""
-    if len(rows) == before and torch.equal(rows, torch.arange(before, device=rows.device)):
+    sentence unless some sentences are done and only the ``rest`` goes on."""
+    if rest is None and len(rows) == before and torch.equal(rows, torch.arange(before, device=rows.device)):
         return state
-    return select_rows_within(state, rows) if within else select_rows(state, rows)
+    return select_hypotheses(state, rows, rest)
 
 
 def _answer(paths: Paths, ending: Ending) -> Hypothesis:

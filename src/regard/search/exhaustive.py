@@ -46,7 +46,7 @@ class Exhaustive(Searcher):
         for time in range(longest):
             log_probs, state = question.step(tokens, state)
             self._refuse_many(log_probs.shape[1], longest)
-            question.refuse_nan(log_probs.isnan().any(1), time, row.expand(len(log_probs)))
+            question.refuse_nan(log_probs.amax(1), time, row.expand(len(log_probs)))
             after, parent = _expand(level, log_probs, rules.restrict(log_probs, memory))
             if len(parent) == 0:
                 break

@@ -5,13 +5,14 @@ and returns, for each sentence, its hypotheses, best first. What it finds for a 
 which other sentences are in the batch.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
@@ -75,9 +76,14 @@ class Question:
     numbers: list[int]
     keep: Kept | None
 
-    def refuse_nan(self, bad: Bool[Tensor, "rows"], time: int, sentence: Int[Tensor, "rows"]) -> None:
-        if bool(bad.any()):
-            number = self.numbers[int(sentence[bad][0])]
+    def refuse_nan(
+        self, best: Float[Tensor, "rows *more"], time: int, owner: Int[Tensor, "rows"], owners: int = 1
+    ) -> None:
+        """``best`` of what each row may use, which is NaN if anything is. So many ``owners`` belong to
+        one sentence."""
+        if math.isnan(float(best.sum())):
+            bad = best.flatten(1).isnan().any(1) if best.dim() > 1 else best.isnan()
+            number = self.numbers[int(owner[bad][0]) // owners]
             raise RegardError(f"the model gave NaN probabilities at step {time + 1} of sentence {number}")
 
 

@@ -23,12 +23,21 @@ Choose: TypeAlias = Callable[
 
 
 class Walks(NamedTuple):
-    """What became of all walkers, those that left included."""
+    """What became of all walkers, written down when they leave."""
 
     node: Int[Tensor, "walkers"]
-    """Where in the trellis each stands."""
+    """Where in the trellis each stood last."""
     total: Float[Tensor, "walkers"]
     ended: Bool[Tensor, "walkers"]
+
+
+class Here(NamedTuple):
+    """The walkers still on their way."""
+
+    walker: Int[Tensor, "rows"]
+    node: Int[Tensor, "rows"]
+    total: Float[Tensor, "rows"]
+    longest: Int[Tensor, "rows"]
 
 
 def walk(question: Question, choose: Choose, copies: int, alpha: float) -> Found:
@@ -38,44 +47,66 @@ def walk(question: Question, choose: Choose, copies: int, alpha: float) -> Found
     """
     first, rules = question.first, question.rules
     trellis = Trellis(len(first))
-    walker = torch.arange(len(first) * copies, device=first.device)
-    total = torch.zeros(len(walker), dtype=precise(first.device), device=first.device)
-    walks = Walks(walker // copies, total, torch.zeros_like(walker, dtype=torch.bool))
+    here, walks = _begin(question, copies)
+    soonest = int(here.longest.min())
     tokens, state, memory = first, question.state, rules.start(first)
     wanted = rules.wanted(memory)
     if wanted is not None and bool((wanted != NONE).any()):
         raise UsageError("required words need a beam: greedy search and sampling cannot look for them")
     time = 0
-    while len(walker):
+    while len(here.walker):
         log_probs, state = question.step(tokens, state)
         allowed = rules.restrict(log_probs, memory)
         if time == 0 and copies > 1:
             log_probs, allowed, state, memory = repeat_rows((log_probs, allowed, state, memory), copies)
-        sentence, node = walker // copies, walks.node[walker]
-        question.refuse_nan(allowed.amax(1).isnan(), time, sentence)
-        time += 1
-        tokens = choose(allowed, walker, time - 1)
+        question.refuse_nan(allowed.amax(1), time, here.walker, copies)
+        tokens = choose(allowed, here.walker, time)
         value = allowed.gather(1, tokens[:, None]).squeeze(1)
-        own = log_probs.gather(1, tokens[:, None]).squeeze(1)
-        possible = value > IMPOSSIBLE
-        after = trellis.grow(node, tokens, own)
-
-        walks.node[walker] = torch.where(possible, after, node)
-        walks.total[walker] += value.masked_fill(~possible, 0.0).to(total.dtype)
-        walks.ended[walker] = possible & (tokens == question.end)
+        own = value if allowed is log_probs else log_probs.gather(1, tokens[:, None]).squeeze(1)
+        time += 1
+        before, after = here, trellis.grow(here.node, tokens, own)
+        here = here._replace(node=after, total=here.total + value)
+        possible, is_end = value > IMPOSSIBLE, tokens == question.end
         if question.keep is not None:
-            reached = walks.total[walker].masked_fill(~possible, IMPOSSIBLE)
-            ended = walks.ended[walker]
-            _keep(question, sentence, log_probs, time, (node, tokens, own, reached, ended, after), alpha)
+            taken = (before.node, tokens, own, here.total, possible & is_end, after)
+            _keep(question, here.walker // copies, log_probs, time, taken, alpha)
 
         memory = rules.follow(tokens, memory)
-        going = possible & (tokens != question.end) & (time < question.longest[sentence])
+        going = possible & ~is_end
+        if time >= soonest:
+            going &= here.longest > time
         if not bool(going.all()):
+            _leave(walks, before, here, possible, is_end, (~going).nonzero().squeeze(1))
             rows = going.nonzero().squeeze(1)
-            walker, tokens, state, memory = select_rows((walker, tokens, state, memory), rows)
+            here, tokens, state, memory = select_rows((here, tokens, state, memory), rows)
+            soonest = int(here.longest.min()) if len(rows) else 0
     answers = _answers(trellis.read(), walks, alpha)
     found = [answers[begin : begin + copies] for begin in range(0, len(answers), copies)]
     return [sorted(some, key=lambda one: -one.score) for some in found]
+
+
+def _begin(question: Question, copies: int) -> tuple[Here, Walks]:
+    first = question.first
+    walker = torch.arange(len(first) * copies, device=first.device)
+    total = torch.zeros(len(walker), dtype=precise(first.device), device=first.device)
+    sentence = walker // copies
+    walks = Walks(sentence.clone(), total.clone(), torch.zeros_like(walker, dtype=torch.bool))
+    return Here(walker, sentence, total, question.longest[sentence]), walks
+
+
+def _leave(
+    walks: Walks,
+    before: Here,
+    after: Here,
+    possible: Bool[Tensor, "rows"],
+    is_end: Bool[Tensor, "rows"],
+    rows: Int[Tensor, "left"],
+) -> None:
+    """A walker that nothing can follow stays where it was before."""
+    walker = after.walker[rows]
+    walks.node[walker] = torch.where(possible, after.node, before.node)[rows]
+    walks.total[walker] = torch.where(possible, after.total, before.total)[rows]
+    walks.ended[walker] = (possible & is_end)[rows]
 
 
 def _answers(paths: Paths, walks: Walks, alpha: float) -> list[Hypothesis]:
