@@ -20,7 +20,7 @@ from regard.apps.serving.refusals import Refusal
 from regard.apps.session import Run
 from regard.core.errors import RegardError, UsageError, nearest
 from regard.search.search import SearchSpec
-from regard.training.run_folder import MODEL, RECORD, RunFolder
+from regard.training.run_folder import MODEL, RECORD, SHORTLIST, RunFolder
 
 log = logging.getLogger("regard.serving")
 
@@ -187,7 +187,7 @@ def state_of(folder: Path) -> State:
     found = []
     try:
         for path in sorted(folder.iterdir()):
-            if path.name in (RECORD, MODEL) or path.name.endswith(
+            if path.name in (RECORD, MODEL, SHORTLIST) or path.name.endswith(
                 (".tokenizer.json", ".labels.json", "tokenizer.json")
             ):
                 stat = path.stat()
