@@ -1,11 +1,13 @@
 """How fast a trained translator answers, beside CTranslate2 driven directly and ``generate``, in turns.
 
-    python -m benchmarks.decoding_speed --run RUN --lines test.en
+    python -m benchmarks.decoding_speed --run RUN --lines test.en --references test.de
     python -m benchmarks.decoding_speed --train train.en train.de --lines test.en --minutes 10
 
-Greedily and with a beam of five; all lines at once and line by line. CTranslate2 gets the same model and the
-best of several batch sizes, found before it begins; ``generate`` of transformers a model of the same shape
-that writes as many tokens. Everyone is given text and gives back text.
+Greedily and with a beam of five; all lines at once and line by line. Where the run has a shortlist, Regard
+also takes part with it, in float32 and in whatever is faster; what that costs is the BLEU beside the speed.
+CTranslate2 gets the same model and the best of several batch sizes in float32 and int8, found before it
+begins; ``generate`` of transformers a model of the same shape that writes as many tokens. Everyone is given
+text and gives back text.
 """
 
 import argparse
@@ -17,6 +19,9 @@ from typing import Any
 
 from benchmarks import machine, results
 from benchmarks.arena import RAISED_THRESHOLDS, Entry, contest, say
+from benchmarks.contestants.spread import some_of
+from regard.tasks.metrics import metric_named
+from regard.training.run_folder import RunFolder
 
 ALONE = 60
 """Lines that are answered one by one in a turn."""
@@ -34,29 +39,64 @@ def trained(asked: argparse.Namespace, folder: Path) -> Path:
     return out
 
 
-def measure(beam: int, alone: bool, rounds: int, run: Path, lines: Path, logs: Path) -> dict[str, Any]:
+def entries_for(run: Path, given: list[str], logs: Path) -> list[Entry]:
+    def leaving(name: str) -> list[str]:
+        return [*given, "--answers", str(answers_of(name, logs))]
+
+    ours, own, theirs = "regard", "regard, own steps", "ctranslate2"
+    entries = [
+        Entry(ours, "regard_decoding.py", leaving(ours)),
+        Entry(own, "regard_decoding.py", [*leaving(own), "--engine", "torch"], RAISED_THRESHOLDS),
+        Entry(theirs, "ctranslate2_decoding.py", leaving(theirs)),
+        Entry("transformers", "hugging_face_decoding.py", given, RAISED_THRESHOLDS),
+    ]
+    if RunFolder.open(run).has_shortlist():
+        for precision in ("float32", "auto"):
+            short = f"regard, shortlist, {precision}"
+            options = ["--shortlist", "--precision", precision]
+            entries.append(Entry(short, "regard_decoding.py", [*leaving(short), *options]))
+    return entries
+
+
+def answers_of(name: str, logs: Path) -> Path:
+    return logs / f"{name}.answers"
+
+
+def quality(name: str, logs: Path, references: list[str] | None) -> float | None:
+    """BLEU of words between blanks; None of who leaves no answers to all lines (a model that only has their
+    shape, or one who is asked for some)."""
+    place = answers_of(name, logs)
+    if references is None or not place.exists():
+        return None
+    answers = place.read_text(encoding="utf-8").split("\n")[:-1]
+    return metric_named("bleu_tok").compute(answers, references).value
+
+
+def measure(
+    beam: int, alone: bool, rounds: int, run: Path, lines: Path, references: list[str] | None, logs: Path
+) -> dict[str, Any]:
     name = f"{'line by line' if alone else 'all at once'}, {'greedy' if beam == 1 else f'beam {beam}'}"
     say(name)
     given = ["--run", str(run), "--lines", str(lines), "--beam", str(beam)]
     given += ["--alone", str(ALONE)] if alone else []
-    entries = [
-        Entry("regard", "regard_decoding.py", given),
-        Entry("regard, own steps", "regard_decoding.py", [*given, "--engine", "torch"], RAISED_THRESHOLDS),
-        Entry("ctranslate2", "ctranslate2_decoding.py", given),
-        Entry("transformers", "hugging_face_decoding.py", given, RAISED_THRESHOLDS),
-    ]
-    standings, absent = contest(entries, rounds, steps=1, logs=logs, warm_up=1)
+    standings, absent = contest(entries_for(run, given, logs), rounds, steps=1, logs=logs, warm_up=1)
     ours = standings[0]
+    if references is not None and alone:
+        references = some_of(references, ALONE)
+    bleu = {one.name: quality(one.name, logs, references) for one in standings}
     table = [
         [
             one.name,
             f"{one.rate:,.0f}",
             f"{min(one.rates):,.0f}–{max(one.rates):,.0f}",
             "" if one is ours else f"{ours.against(one):.2f}×",
+            "" if bleu[one.name] is None else f"{bleu[one.name]:.2f}",
+            str(one.ready.get("engine") or one.ready.get("precision") or ""),
         ]
         for one in standings
     ]
-    print(f"\n{name}\n{results.table(['', 'sentences/s', 'range', 'Regard is'], table)}\n", flush=True)
+    header = ["", "sentences/s", "range", "Regard is", "BLEU", "driven"]
+    print(f"\n{name}\n{results.table(header, table)}\n", flush=True)
     return {
         "beam": beam,
         "alone": alone,
@@ -68,6 +108,7 @@ def measure(beam: int, alone: bool, rounds: int, run: Path, lines: Path, logs: P
                 "sentences_per_second": one.rate,
                 "rates": one.rates,
                 "regard_is_times_faster": ours.against(one),
+                "bleu": bleu[one.name],
             }
             for one in standings
         ],
@@ -80,14 +121,16 @@ def main() -> None:
     parser.add_argument("--train", nargs=2, help="else: what to train one on")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--lines", type=Path, required=True, help="what is to be translated")
+    parser.add_argument("--references", type=Path, help="how it was translated: BLEU is told as well")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--beam", type=int, nargs="+", default=[1, 5])
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         run, found = trained(asked, Path(folder)), list[dict[str, Any]]()
+        references = None if asked.references is None else asked.references.read_text("utf-8").splitlines()
         for alone in (False, True):
             for beam in asked.beam:
-                found.append(measure(beam, alone, asked.rounds, run, asked.lines, Path(folder)))
+                found.append(measure(beam, alone, asked.rounds, run, asked.lines, references, Path(folder)))
     content = {"machine": machine.facts(), "lines": asked.lines.name, "contests": found}
     say(f"written to {results.write('decoding_speed', content).name}")
 

@@ -47,11 +47,12 @@ def main() -> None:
         else int(os.environ["OMP_NUM_THREADS"])
     )
     # One thread for each of several workers is best for many lines; for one line all threads may be.
-    settings = (
+    driven = (
         [(cores, 1, size) for size in (512, 1024, 2048, 4096)]
         if asked.alone is None
         else [(1, threads, 1024) for threads in sorted({1, cores})]
     )
+    settings = [(precision, *one) for precision in ("float32", "int8") for one in driven]
 
     def seconds(use: Callable[[], list[str]]) -> float:
         began = time.perf_counter()
@@ -59,16 +60,22 @@ def main() -> None:
         return time.perf_counter() - began
 
     best, taken = None, float("inf")
-    for inter, intra, size in settings:
+    for precision, inter, intra, size in settings:
         engine = ctranslate2.Translator(
-            str(folder), compute_type="float32", inter_threads=inter, intra_threads=intra
+            str(folder), compute_type=precision, inter_threads=inter, intra_threads=intra
         )
         use = lambda engine=engine, size=size: everything(engine, size)  # noqa: E731
         if (found := min(seconds(use) for _ in range(2))) < taken:
-            best, taken, chosen = use, found, (inter, intra, size)
+            best, taken, chosen = use, found, (precision, inter, intra, size)
     assert best is not None
+    decoding.leave(best(), asked.answers)
+    precision, workers, threads, tokens = chosen
     protocol.ready(
-        version=ctranslate2.__version__, workers=chosen[0], threads=chosen[1], batch_tokens=chosen[2]
+        version=ctranslate2.__version__,
+        precision=precision,
+        workers=workers,
+        threads=threads,
+        batch_tokens=tokens,
     )
     protocol.serve(lambda: decoding.answered(best()))
 

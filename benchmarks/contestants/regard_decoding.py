@@ -8,22 +8,18 @@ import regard
 
 def main() -> None:
     asked = decoding.asked()
-    run = regard.load(asked.run, engine=asked.engine)
+    run = regard.load(asked.run, engine=asked.engine, precision=asked.precision, shortlist=asked.shortlist)
     kind = ["search.kind=greedy"] if asked.beam == 1 else ["search.kind=beam", f"search.size={asked.beam}"]
     search = run.spec.override(kind).search
 
-    def step() -> protocol.Step:
+    def texts() -> list[str]:
         if asked.alone is None:
-            return decoding.answered(
-                [answer.text for answer in run.stream(asked.lines, search, detail=False)]
-            )
-        return decoding.answered(
-            [answer.text for line in asked.lines for answer in run.stream([line], search, detail=False)]
-        )
+            return [answer.text for answer in run.stream(asked.lines, search, detail=False)]
+        return [answer.text for line in asked.lines for answer in run.stream([line], search, detail=False)]
 
-    step()
+    decoding.leave(texts(), asked.answers)
     protocol.ready(engine=run.answered_by(search))
-    protocol.serve(step)
+    protocol.serve(lambda: decoding.answered(texts()))
 
 
 main()

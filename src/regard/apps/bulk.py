@@ -156,6 +156,8 @@ def write_lines(
         "wishes": repr((asked.wishes, asked.truncate, asked.keep)),
         "json": where.as_json,
     }
+    if run.listed is not None:
+        what["shortlist"] = run.listed.seal
     with Progress(where.file) as progress:
         count = Bulk(where.out, what, where.resume).answer(run.task(search), asked, lines, said, progress)
     print(f"{where.out}: {count:,} lines, {progress.told()}", file=sys.stderr)

@@ -24,6 +24,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "score": answering.score,
     "recipes": learning.recipes,
     "diff": learning.diff,
+    "shortlist": learning.shortlist,
     "look": looking.look,
     "import": exchanging.import_,
     "export": exchanging.export,

@@ -12,9 +12,10 @@ from torch import nn
 
 from regard.apps.devices import choose_device
 from regard.apps.embedding import summing_up
+from regard.apps.shortlists import read_shortlist
 from regard.core.errors import RunError, UsageError
 from regard.data.lexicon import Lexicon
-from regard.engines.choice import Candidate, Choice, Wanted, choose
+from regard.engines.choice import Candidate, Choice, Listed, Wanted, choose
 from regard.engines.layout import Precision
 from regard.inspection.trace import Trace, trace_writing
 from regard.models.mixture import Mixture
@@ -43,10 +44,11 @@ class Run:
         seal: str | None = None,
         engine: Wanted = "auto",
         precision: Precision = "float32",
+        listed: Listed | None = None,
     ) -> None:
         self.path, self.spec, self.model, self.device = path, spec, model, device
         self.lexicon, self.seal = lexicon, seal
-        self.wanted_engine, self.precision = engine, precision
+        self.wanted_engine, self.precision, self.listed = engine, precision, listed
 
     @cached_property
     def engine(self) -> Choice:
@@ -56,7 +58,9 @@ class Run:
                 raise UsageError(f"--engine {self.wanted_engine}: {_NOT_ONE}")
             return Choice(None, _NOT_ONE)
         weights = self.model.state_dict()
-        run = Candidate(self.path, self.seal, self.spec.model, self.lexicon, weights, self.device)
+        run = Candidate(
+            self.path, self.seal, self.spec.model, self.lexicon, weights, self.device, self.listed
+        )
         return choose(self.wanted_engine, self.precision, run)
 
     def answered_by(
@@ -195,23 +199,29 @@ class Run:
 
 
 def load(
-    path: str | Path, device: str | None = None, engine: Wanted = "auto", precision: Precision = "float32"
+    path: str | Path,
+    device: str | None = None,
+    engine: Wanted = "auto",
+    precision: Precision = "float32",
+    shortlist: bool = False,
 ) -> Run:
     """Open a run folder. A damaged one is refused with the name of the file at fault.
 
     ``engine`` may answer instead of our own steps; ``precision`` int8, or auto for whatever is faster on this
-    machine, changes answers a little.
+    machine, changes answers a little. With ``shortlist`` CTranslate2 writes only words that training pairs
+    put beside those of the source, or that are frequent, which is faster and changes answers a little, too.
     """
     folder = RunFolder.open(Path(path))
     spec = SystemSpec.from_dict(folder.record.spec, where=str(folder.path / "regard.json"))
     lexicon = read_lexicon(folder, spec)
+    listed = read_shortlist(folder, lexicon) if shortlist else None
     if not folder.has_weights():
         raise RunError(f"{path}: training has not yet saved any weights here")
     chosen = choose_device(device)
     model = spec.model.build(lexicon.sizes)
     seal = folder.seal()
     folder.load_into(model)
-    return Run(folder.path, spec, model.to(chosen).eval(), lexicon, chosen, seal, engine, precision)
+    return Run(folder.path, spec, model.to(chosen).eval(), lexicon, chosen, seal, engine, precision, listed)
 
 
 def load_together(

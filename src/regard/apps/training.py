@@ -12,11 +12,13 @@ from regard.apps.devices import choose_device
 from regard.apps.reporting import write_report
 from regard.apps.samples import COUNT, Samples
 from regard.apps.session import Run, read_lexicon
+from regard.apps.shortlists import Entries, keep_shortlist, refuse_without_pairs
 from regard.apps.vectors import Coverage, asked_vectors, introduce, start_tables, with_room
 from regard.core.errors import UsageError
 from regard.data.data import DataReport, PreparedData
 from regard.data.lexicon import Lexicon
 from regard.data.prefetch import prefetch
+from regard.data.shortlists import BEST, COMMON
 from regard.recipes.catalogue import RECIPES, recipe
 from regard.recipes.system import SystemSpec
 from regard.search.greedy import GreedySpec
@@ -107,6 +109,8 @@ def train(
         prepared.lexicon.files(),
         may_differ=spec.training.may_differ(),
     )
+    if not folder.has_shortlist():
+        keep_shortlist(folder, prepared)
     set_random(torch.device("cpu"), seed, 0)
     model = spec.model.build(prepared.lexicon.sizes)
     transfer = None
@@ -127,6 +131,20 @@ def train(
     model.eval()
     write_report(run, result, prepared, folder)
     return Trained(Run(folder_path, spec, model, prepared.lexicon, chosen, folder.seal()), result)
+
+
+def make_shortlist(
+    run: str | Path, data: str | Path | Iterable[Any], best: int = BEST, common: int = COMMON
+) -> Entries:
+    """A shortlist for a run that has none, or another one: ``best`` target tokens for each source token, and
+    the ``common`` most frequent ones for all."""
+    folder, spec, lexicon = RunFolder.open(Path(run)), spec_of_run(Path(run)), lexicon_of(Path(run))
+    refuse_without_pairs(folder, lexicon)
+    given, valid = spec.data.find(data, None)
+    with closing(spec.data.prepare(given, valid, folder.record.seed, lexicon, cache_folder())) as prepared:
+        found = keep_shortlist(folder, prepared, best, common)
+    assert found is not None, "pairs have one"
+    return found
 
 
 def refuse_impossible(spec: SystemSpec) -> None:
@@ -204,4 +222,4 @@ def validation_of(run: Run, prepared: PreparedData) -> Validation:
     )
 
 
-__all__ = ["Listener", "Trained", "system_named", "train"]
+__all__ = ["Listener", "Trained", "make_shortlist", "system_named", "train"]

@@ -58,7 +58,7 @@ class PairBatches(Sequence[PairBatch]):
     """The batches of a plan."""
 
     def __init__(self, plan: BatchPlan, stores: PairStores, notice: str | None = None) -> None:
-        self._plan, self._stores = plan, stores
+        self._plan, self.stores = plan, stores
         self.notice = notice
         """What a person should know about these batches, if anything."""
 
@@ -71,12 +71,12 @@ class PairBatches(Sequence[PairBatch]):
 
     def token_counts(self, field: str, vocabulary: int) -> np.ndarray:
         """How often each token stands in the source or the target of all pairs."""
-        store = {"source": self._stores.source, "target": self._stores.target}[field]
+        store = {"source": self.stores.source, "target": self.stores.target}[field]
         return np.bincount(store.values, minlength=vocabulary)
 
     def __getitem__(self, index: int) -> PairBatch:  # type: ignore[override]  # one batch at a time
         rows = self._plan[index]
-        marks, target_marks = self._stores.marks
-        source = self._stores.source.padded(rows, marks.pad, None, marks.end)
-        target = self._stores.target.padded(rows, target_marks.pad, target_marks.begin, target_marks.end)
+        marks, target_marks = self.stores.marks
+        source = self.stores.source.padded(rows, marks.pad, None, marks.end)
+        target = self.stores.target.padded(rows, target_marks.pad, target_marks.begin, target_marks.end)
         return PairBatch(source, target, rows)

@@ -20,6 +20,7 @@ from regard.data.pair_spec import PairsPlan
 from regard.data.places import to_be_judged_on, to_learn_from
 from regard.data.portions import supply_in_portions
 from regard.data.readers import PAIR, read_records
+from regard.data.shortlists import BEST, COMMON, Shortlist, learn_shortlist
 from regard.data.supply import Supplied
 from regard.data.tokenizers import Tokenizer
 from regard.data.whole import supply_whole
@@ -101,6 +102,12 @@ class Pairs:
     def token_counts(self, field: str) -> np.ndarray:
         """Of the first epoch: of all pairs, or of the first portion of many."""
         return self.epoch(0).token_counts(field, self.lexicon[field].size)
+
+    def shortlist(self, best: int = BEST, common: int = COMMON) -> Shortlist:
+        """Learned from the first epoch."""
+        return learn_shortlist(
+            self.epoch(0).stores, self.source_tokenizer, self.target_tokenizer, best, common
+        )
 
     def validation(self) -> PairBatches:
         """Validation pairs by length, without dropout; ``rows`` are places in ``validation_texts``."""

@@ -4,16 +4,20 @@ import tempfile
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
 from regard.core.errors import UsageError, nearest
 from regard.data.lexicon import Lexicon
+from regard.data.shortlists import Shortlist
 from regard.engines.layout import Layouts, Precision, for_states
 from regard.models.model import ModelSpec
 from regard.tasks.engine import Engine
+
+if TYPE_CHECKING:
+    from regard.interop.ctranslate2_folder import VocabularyMap
 
 Wanted = Literal["auto", "torch", "ctranslate2"]
 _LARGE = 2**24
@@ -41,6 +45,14 @@ class Choice(NamedTuple):
     """Why it is not another."""
 
 
+class Listed(NamedTuple):
+    """A shortlist."""
+
+    shortlist: Shortlist
+    seal: str
+    """Its checksum."""
+
+
 class Candidate(NamedTuple):
     """A run that wants to be answered for."""
 
@@ -52,9 +64,20 @@ class Candidate(NamedTuple):
     weights: Mapping[str, Tensor]
     """Tied ones under all their names."""
     device: torch.device
+    listed: Listed | None = None
+    """Given where answers shall consist of what is on it."""
 
 
 def choose(wanted: Wanted, precision: Precision, run: Candidate) -> Choice:
+    """One that answers from a shortlist, where there is one; no other does."""
+    choice = _chosen(wanted, precision, run)
+    if run.listed is not None and choice.engine is None:
+        reason = "not with --engine torch" if wanted == "torch" else choice.reason
+        raise UsageError(f"--shortlist: only CTranslate2 answers from one: {reason}")
+    return choice
+
+
+def _chosen(wanted: Wanted, precision: Precision, run: Candidate) -> Choice:
     if wanted == "torch":
         return Choice(None, "as asked")
     if run.device.type != "cpu":
@@ -68,9 +91,10 @@ def choose(wanted: Wanted, precision: Precision, run: Candidate) -> Choice:
     way = _SERVED[kind]
     try:
         way.make(run)
+        words = None if run.listed is None else _words(run, run.listed)
     except InexpressibleError as error:
         return _none(wanted, str(error))
-    return Choice(way.engine(run, precision, lambda: _folder(run, way)), "")
+    return Choice(way.engine(run, precision, lambda: _folder(run, way, words)), "")
 
 
 def _none(wanted: Wanted, reason: str) -> Choice:
@@ -101,11 +125,17 @@ def _what_reads(run: Candidate) -> Any:
 
 
 def _translating(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engine:
-    from regard.engines.served import Translators
+    from regard.engines.served import Shortlisted, Translators
     from regard.interop.ctranslate2_specs import POSITIONS
 
-    served = Translators(run.lexicon["source"], run.lexicon["target"], POSITIONS)
-    return _searching(run, precision, folder, served)
+    kind = Translators if run.listed is None else Shortlisted
+    return _searching(run, precision, folder, kind(run.lexicon["source"], run.lexicon["target"], POSITIONS))
+
+
+def _words(run: Candidate, listed: Listed) -> "VocabularyMap":
+    from regard.interop.ctranslate2_folder import vocabulary_map
+
+    return vocabulary_map(listed.shortlist, run.lexicon["source"], run.lexicon["target"], listed.seal)
 
 
 def _continuing(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engine:
@@ -121,7 +151,8 @@ def _searching(run: Candidate, precision: Precision, folder: Callable[[], Path],
     from regard.interop.ctranslate2_folder import KEPT
 
     large = sum(weight.numel() for weight in run.weights.values()) > _LARGE
-    return Searching(folder, served, Layouts(precision, run.path / KEPT / "layouts.json", large=large))
+    notes = run.path / KEPT / "layouts.json"
+    return Searching(folder, served, Layouts(precision, notes, large=large, manner=served.manner))
 
 
 def _reading(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engine:
@@ -140,23 +171,25 @@ _SERVED: dict[str, Way] = {
 }
 
 
-def _folder(run: Candidate, way: Way) -> Path:
+def _folder(run: Candidate, way: Way, words: "VocabularyMap | None") -> Path:
     from regard.interop.ctranslate2_folder import kept_copy
 
     try:
-        return kept_copy(run.path, run.seal, lambda: way.make(run))
+        return kept_copy(run.path, run.seal, lambda: way.make(run), words)
     except UsageError:  # a run that nobody may write to: a copy for this once
-        return _copy_for_once(run, way)
+        return _copy_for_once(run, way, words)
 
 
 _passing: list[tempfile.TemporaryDirectory[str]] = []
 """Folders that go with the process."""
 
 
-def _copy_for_once(run: Candidate, way: Way) -> Path:
+def _copy_for_once(run: Candidate, way: Way, words: "VocabularyMap | None") -> Path:
     from regard.interop.ctranslate2_folder import write_model
 
     _passing.append(tempfile.TemporaryDirectory(prefix="regard-"))
     folder = Path(_passing[-1].name)
     write_model(way.make(run), folder)
+    if words is not None:
+        words.write(folder)
     return folder

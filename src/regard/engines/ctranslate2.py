@@ -47,7 +47,8 @@ class Searching:
         self._loaded = Loaded(folder, model.load)
 
     def describe(self) -> str:
-        return f"{self.name}, {self.layouts.chosen(bulk=True).describe()}"
+        said = (self.name, self.layouts.chosen(bulk=True).describe(), self.model.manner)
+        return ", ".join(filter(None, said))
 
     def refusal_to_read(self, layer: int | None) -> str | None:
         return "it gives no states of models that write"
@@ -156,7 +157,8 @@ class Searching:
         for (_, some, place), own in zip(places, judged, strict=True):
             known, sure = some[place], some[place].detailed(own)
             again = normalise(sure.log_prob, len(own), alpha)
-            some[place] = replace(sure, score=again if math.isnan(known.score) else known.score)
+            known_for_sure = self.model.weighs_all and not math.isnan(known.score)
+            some[place] = replace(sure, score=known.score if known_for_sure else again)
 
 
 class Reading:

@@ -50,17 +50,23 @@ class Layouts:
     """The layouts to choose from, and which are best for many lines and for one."""
 
     def __init__(
-        self, precision: Precision, notes: Path | None, cores: int | None = None, large: bool = False
+        self,
+        precision: Precision,
+        notes: Path | None,
+        cores: int | None = None,
+        large: bool = False,
+        manner: str = "",
     ) -> None:
         """Until it is known, one line of a ``large`` model is given all threads: reading its weights takes
-        longest, and they share that."""
+        longest, and they share that. What is noted holds for one ``manner`` of asking."""
         cores = torch.get_num_threads() if cores is None else cores
         precisions = ("float32", "int8") if precision == "auto" else (precision,)
         # Many batches are served best by workers of one thread each; one line may gain by more threads.
         self.bulk = [Layout(one, cores, 1) for one in precisions]
         self.alone = [*self.bulk, *(Layout(one, 1, cores) for one in precisions if cores > 1)]
         self._guessed = (self.bulk[0], Layout(precisions[0], 1, cores) if large else self.bulk[0])
-        self.notes, self.key = notes, f"{processor()}, {cores} threads, {precision}"
+        self.notes = notes
+        self.key = ", ".join(filter(None, (processor(), f"{cores} threads", precision, manner)))
         self._best = self._read()
 
     def known(self) -> bool:

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from regard.data.tokenizers import Tokenizer
 from regard.engines.layout import Layout
-from regard.engines.shares import BUDGET, shares
+from regard.engines.shares import BUDGET, SHORTLISTED_BUDGET, shares
 from regard.interop.ctranslate2_specs import names_of
 
 _SPREAD = 4
@@ -27,6 +27,11 @@ class Batch(NamedTuple):
 
 
 class Served:
+    manner: ClassVar[str] = ""
+    """What is special about the way it is asked, in words for people."""
+    weighs_all: ClassVar[bool] = True
+    """The probabilities of what it finds are among all words."""
+
     def __init__(self, read: Tokenizer, written: Tokenizer, positions: int) -> None:
         self.positions = positions
         """Tokens that it can read, and write."""
@@ -72,6 +77,8 @@ class Served:
 
 
 class Translators(Served):
+    budget: ClassVar[int] = BUDGET
+
     def load(self, folder: Path, layout: Layout) -> Any:
         import ctranslate2
 
@@ -84,7 +91,7 @@ class Translators(Served):
         rows = [row for row, ids in enumerate(given) if len(ids) <= most and longest[row] <= most]
         if rows:
             lengths = np.array([len(given[row]) for row in rows], dtype=np.int64)
-            for batch in shares(lengths, workers):
+            for batch in shares(lengths, workers, self.budget):
                 some = [rows[index] for index in batch]
                 yield Batch(some, max(longest[row] for row in some))
 
@@ -115,6 +122,18 @@ class Translators(Served):
             list(one.log_probs)[: len(more) + end]
             for one, more, end in zip(scored, written, ended, strict=True)
         ]
+
+
+class Shortlisted(Translators):
+    """Writes only what is on the list of one of the texts that are asked together: the fewer they are, the
+    shorter it is. A line may so be answered otherwise alone than among others."""
+
+    manner = "shortlist"
+    weighs_all = False
+    budget = SHORTLISTED_BUDGET
+
+    def ask(self, engine: Any, texts: list[list[str]], limit: int, options: Mapping[str, Any]) -> list[Any]:
+        return super().ask(engine, texts, limit, {**options, "use_vmap": True})
 
 
 class Generators(Served):

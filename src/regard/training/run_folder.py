@@ -3,6 +3,7 @@
     regard.json          what the run is; sealed, written once
     <files>              tokenizers and the like; their checksums are in regard.json
     model.safetensors    best weights so far; sealed, replaced in one piece
+    shortlist.safetensors  which tokens answers may consist of, where that was learned; sealed as well
     log.jsonl            one event a line
     checkpoints/         last/, previous/, validated/
 
@@ -31,6 +32,7 @@ MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """From format n to n + 1. None yet: format 1 is the first."""
 
 RECORD, MODEL, LOG = "regard.json", "model.safetensors", "log.jsonl"
+SHORTLIST = "shortlist.safetensors"
 _CREATING = ".creating"
 
 
@@ -148,6 +150,17 @@ class RunFolder:
         path = self.path / MODEL
         with durable.said_clearly(path, "the weights saved before are still there"):
             durable.replace_file(path, weights.to_bytes(tensors), self._write_file)
+
+    def has_shortlist(self) -> bool:
+        return (self.path / SHORTLIST).exists()
+
+    def read_shortlist(self) -> tuple[dict[str, Tensor], str]:
+        """As it was saved, and its checksum."""
+        path = self.path / SHORTLIST
+        return weights.read_weights(path), durable.seal_of(path)
+
+    def save_shortlist(self, tensors: Mapping[str, Tensor]) -> None:
+        _write(self.path / SHORTLIST, weights.to_bytes(tensors))
 
     def clean(self) -> None:
         """Remove what a killed process left half written."""

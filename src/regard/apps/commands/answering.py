@@ -18,6 +18,7 @@ from regard.apps.commands.options import (
     Settings,
     Weights,
     With,
+    WithShortlist,
     print_json,
 )
 from regard.core.errors import UsageError
@@ -93,6 +94,7 @@ def run(
     device: Device = None,
     engine: EngineName = "auto",
     precision: PrecisionName = "float32",
+    shortlist: WithShortlist = False,
     as_json: AsJson = False,
 ) -> None:
     """Answer every line of a file, in order."""
@@ -101,7 +103,7 @@ def run(
     from regard.data.translatable.document import format_of
     from regard.tasks.task import WINDOW, Asked, Wishes
 
-    loaded = asked_run(folder, others, weights, device, engine, precision)
+    loaded = asked_run(folder, others, weights, device, engine, precision, shortlist)
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     sample = sample or any(value is not None for value in drawing.values())
     repetition = [
@@ -197,12 +199,13 @@ def evaluate(
     device: Device = None,
     engine: EngineName = "auto",
     precision: PrecisionName = "float32",
+    shortlist: WithShortlist = False,
     as_json: AsJson = False,
 ) -> None:
     """The task's metric on given data, with its signature."""
     from regard.apps.examples import test_records
 
-    loaded = asked_run(folder, others, weights, device, engine, precision)
+    loaded = asked_run(folder, others, weights, device, engine, precision, shortlist)
     search = chosen_search(loaded, beam, greedy, False, None, settings or [])
     answered_by = loaded.evaluated_by(search)
     say_engine(answered_by)
@@ -242,6 +245,7 @@ def asked_run(
     device: str | None,
     engine: str = "torch",
     precision: str = "float32",
+    shortlist: bool = False,
 ) -> "Run":
     """One run, or several asked as one."""
     from regard.apps.session import load, load_together
@@ -250,7 +254,9 @@ def asked_run(
     if not others:
         if weights is not None:
             raise UsageError("--weights shares the say among several runs: name the others with --with")
-        return load(folder, device, wanted_engine(engine), wanted_precision(precision))
+        return load(folder, device, wanted_engine(engine), wanted_precision(precision), shortlist)
+    if shortlist:
+        raise UsageError("--shortlist is of one run: not with --with")
     try:
         shares = None if weights is None else [float(share) for share in weights.split(",")]
     except ValueError:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.apps.commands.options import AsJson, Data, Device, Settings, print_json
+from regard.apps.commands.options import AsJson, Data, Device, RunDir, Settings, print_json
 from regard.core.errors import UsageError
 
 
@@ -80,6 +80,26 @@ def train(
         scores = ", ".join(f"{name} {value:.4g}" for name, value in result.scores.items())
         print(
             f"{out}: best weights from step {result.best_step} of {result.step} ({result.variant}): {scores}"
+        )
+
+
+def shortlist(
+    folder: RunDir,
+    data: Data,
+    best: Annotated[int, typer.Option(help="Words of the target for each of the source.", min=1)] = 40,
+    common: Annotated[int, typer.Option(help="Most frequent words that may always be written.", min=1)] = 500,
+    as_json: AsJson = False,
+) -> None:
+    """Learn, from its training data, which words a translator's answers may need: see `run --shortlist`."""
+    from regard.apps.training import make_shortlist
+
+    made = make_shortlist(folder, data, best, common)
+    if as_json:
+        print_json({"run": str(folder), **made._asdict()})
+    else:
+        print(
+            f"{folder}: {made.beside:,} words beside {made.source:,} of the source, and "
+            f"{made.common:,} that may always be written"
         )
 
 

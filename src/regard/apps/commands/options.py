@@ -41,6 +41,14 @@ PrecisionName = Annotated[
         "--precision", help="Of CTranslate2: float32, int8, or auto for the faster on this machine."
     ),
 ]
+WithShortlist = Annotated[
+    bool,
+    typer.Option(
+        "--shortlist",
+        help="Translate with words that training pairs put beside those of the source, and frequent ones: "
+        "faster, answers may differ a little.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regard.apps.commands.options import Device, EngineName, PrecisionName
+from regard.apps.commands.options import Device, EngineName, PrecisionName, WithShortlist
 
 
 def serve(
@@ -42,13 +42,14 @@ def serve(
     device: Device = None,
     engine: EngineName = "auto",
     precision: PrecisionName = "float32",
+    shortlist: WithShortlist = False,
 ) -> None:
     """Answer over HTTP, for clients of LibreTranslate and OpenAI and for your own."""
     from functools import partial
 
     from regard.apps.serving.assembly import Wanted, application
     from regard.apps.serving.limits import Limits
-    from regard.apps.serving.offers import mounted_inspector, offers_of
+    from regard.apps.serving.offers import listed, mounted_inspector, offers_of, refuse_without_shortlist
     from regard.apps.serving.process import serve as serve_forever
     from regard.apps.session import load
     from regard.engines.choice import wanted_engine, wanted_precision
@@ -61,7 +62,14 @@ def serve(
     opening = partial(
         load, device=device, engine=wanted_engine(engine), precision=wanted_precision(precision)
     )
-    serve_forever(application(wanted, opening, page), host, port, drain)
+    if shortlist:
+        refuse_without_shortlist(wanted.offers)
+    serve_forever(
+        application(wanted, lambda folder: opening(folder, shortlist=shortlist and listed(folder)), page),
+        host,
+        port,
+        drain,
+    )
 
 
 def key(

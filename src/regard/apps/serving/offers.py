@@ -9,6 +9,7 @@ from regard.apps.inspector import Inspected
 from regard.apps.inspector_server import inspector_app
 from regard.apps.serving.shelf import Offer, Shelf
 from regard.core.errors import UsageError, nearest
+from regard.training.run_folder import RunFolder
 
 
 def offers_of(folders: Sequence[str], languages: Sequence[str]) -> list[Offer]:
@@ -18,6 +19,18 @@ def offers_of(folders: Sequence[str], languages: Sequence[str]) -> list[Offer]:
         raise UsageError("two runs have one name: give them others, as in one=DIR two=DIR")
     spoken = dict(_spoken(given, list(places)) for given in languages)
     return [Offer(name, folder, spoken.get(name)) for name, folder in places.items()]
+
+
+def listed(folder: Path) -> bool:
+    """Beside translators others may be served, which have no shortlist."""
+    return RunFolder.open(folder).has_shortlist()
+
+
+def refuse_without_shortlist(offers: Sequence[Offer]) -> None:
+    if not any(listed(offer.folder) for offer in offers):
+        raise UsageError(
+            f"--shortlist: none of these runs has one; regard shortlist {offers[0].folder} --data … makes it"
+        )
 
 
 def mounted_inspector(device: str | None, hosts: Sequence[str]) -> Callable[[Shelf], ASGIApp]:

@@ -21,7 +21,7 @@ from regard.apps.session import Run
 from regard.core.errors import RegardError, UsageError, nearest
 from regard.search.search import SearchSpec
 from regard.tasks.task import NO_WISHES, Asked, Task
-from regard.training.run_folder import MODEL, RECORD, RunFolder
+from regard.training.run_folder import MODEL, RECORD, SHORTLIST, RunFolder
 
 log = logging.getLogger("regard.serving")
 _WARMING_TEXTS, _WARMING_TOKENS = 64, 12
@@ -200,7 +200,7 @@ def state_of(folder: Path) -> State:
     found = []
     try:
         for path in sorted(folder.iterdir()):
-            if path.name in (RECORD, MODEL) or path.name.endswith(
+            if path.name in (RECORD, MODEL, SHORTLIST) or path.name.endswith(
                 (".tokenizer.json", ".labels.json", "tokenizer.json")
             ):
                 stat = path.stat()
