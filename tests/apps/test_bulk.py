@@ -63,6 +63,8 @@ def test_a_stopped_one_goes_on_and_no_other_does(
     assert (again.code, "stopped after 150 lines" in again.err) == (2, True)
     other = regard("run", run_folder, many, "--greedy", "--out", out, "--resume")
     assert (other.code, "search was" in other.err) == (2, True)
+    rounded = regard("run", run_folder, many, *sampled, "--precision", "int8", "--out", out, "--resume")
+    assert (rounded.code, "precision was" in rounded.err) == (2, True)
     assert regard("run", run_folder, many, *sampled, "--out", out, "--resume").code == 0
     assert out.read_bytes() == whole.read_bytes()
     assert len(set(whole.read_text().splitlines())) > 60

@@ -154,6 +154,7 @@ def write_lines(
         "weights": run.seal or str(run.path),
         "search": search.digest(),
         "wishes": repr((asked.wishes, asked.truncate, asked.keep)),
+        "precision": run.precision,
         "json": where.as_json,
     }
     if run.listed is not None:

@@ -11,8 +11,8 @@ from regard.training.plan import TrainingSpec, ValidationSpec
 from regard.training.schedules import Linear
 
 LENGTHS_COUNT = 1.5
-"""What is learned from smoothed targets ends too soon when its beam goes by the mean of its log-probabilities:
-on validation data of English → German and English → French this was better than 1."""
+"""What learns from smoothed targets ends too soon when its beam goes by the mean of log-probabilities: on
+validation data of English → German and English → French this was better than 1."""
 
 
 def translation(
