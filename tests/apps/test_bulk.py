@@ -109,7 +109,7 @@ def long_file(folder: Path, lines: int) -> Path:
 
 
 def test_killed_once(run_folder: Path, tmp_path: Path) -> None:
-    killed(run_folder, long_file(tmp_path, 2100), tmp_path, kills=1, seed=1)
+    killed(run_folder, long_file(tmp_path, 8000), tmp_path, kills=1, seed=1)
 
 
 @pytest.mark.slow

@@ -98,6 +98,6 @@ class Decoder(nn.Module):
 
 def log_softmax(logits: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
     """Where nobody learns from them, in the place of the logits: the largest thing a step makes."""
-    if torch.is_grad_enabled() or not logits.is_cpu:
+    if torch.is_grad_enabled() or not logits.is_cpu or torch.onnx.is_in_onnx_export():
         return logits.log_softmax(-1)
     return torch.log_softmax(logits, -1, out=logits)
