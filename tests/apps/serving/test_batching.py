@@ -217,7 +217,7 @@ def test_a_burst_is_taken_on_and_an_overload_that_lasts_is_not() -> None:
     burst = [job(work, str(number)) for number in range(9)]
     for one in burst:
         batcher.submit(one)
-    batcher.pace._rested -= 10.0  # as if it had gone on for so long
+    batcher.pace._at_ease -= 10.0  # as if it had gone on for so long
     with pytest.raises(QueueFullError) as full:
         batcher.submit(job(work, "late"))
     assert full.value.seconds >= 1
@@ -226,20 +226,23 @@ def test_a_burst_is_taken_on_and_an_overload_that_lasts_is_not() -> None:
     batcher.pace._tokens = 100.0
     batcher.check_room(work)  # all of them are answered before anybody is out of patience
     batcher.pace._tokens = 1.0
+    with pytest.raises(QueueFullError):
+        batcher.check_room(work)
     for one in burst[2:]:
         one.future.cancel()
-    batcher.submit(again := job(work, "again"))  # fewer tokens than a crowd
+    batcher.submit(again := job(work, "again"))  # fewer than a crowd
     work.may.set()
     assert first.future.result(10) == ["FIRST"]
     assert again.future.result(10) == ["AGAIN"]
     until(lambda: batcher._idle == 2)
     batcher.pace._tokens = batcher.pace._seconds = 1.0
-    batcher.pace._rested -= 10.0
+    batcher.pace._at_ease = batcher.pace._sent_away = time.monotonic() - 10.0
     with batcher._changed:  # who rests is not overloaded, even before it has woken up
-        batcher.submit(many := job(work, *"abcdefgh"))
-        batcher.submit(more := job(work, "x"))
-    assert many.future.result(10) == list("ABCDEFGH")
-    assert more.future.result(10) == ["X"]
+        many = [job(work, letter) for letter in "abcdefghi"]
+        for one in many:
+            batcher.submit(one)
+    assert [one.future.result(10) for one in many] == [[letter] for letter in "ABCDEFGHI"]
+    until(lambda: batcher._inside == 0)
     batcher.close()
 
 

@@ -46,7 +46,7 @@ def test_time_without_work_is_not_counted() -> None:
     assert pace.seconds(10) == pytest.approx(1.0)
 
 
-def test_overload_is_to_have_had_no_rest_for_a_while() -> None:
+def test_overload_is_that_nobody_was_answered_soon_for_a_while() -> None:
     clock = Clock()
     pace = Pace(clock)
     pace.rest()
@@ -54,5 +54,23 @@ def test_overload_is_to_have_had_no_rest_for_a_while() -> None:
     assert not pace.overloaded
     clock.now += 1.0
     assert pace.overloaded
+    pace.answered(clock.now - 0.5)
+    assert pace.overloaded
+    pace.answered(clock.now - 0.03)
+    assert not pace.overloaded
+    clock.now += 1.0
     pace.rest()
+    assert not pace.overloaded
+
+
+def test_an_overload_lasts_until_nobody_is_sent_away_any_more() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    for _ in range(5):
+        pace.sent_away()
+        clock.now += 0.3
+        pace.answered(clock.now - 0.01)
+        assert pace.overloaded
+    clock.now += 0.3
+    pace.answered(clock.now - 0.01)
     assert not pace.overloaded

@@ -127,9 +127,9 @@ class Size:
     """Seconds that may pass between one text and the next that it waits for."""
     queue: int
     deadline: float
-    crowd: int = 1200
-    """While more come than can be answered, no more tokens are taken on than make batches worth while …"""
-    patience: float = 0.1
+    crowd: int = 80
+    """While more come than can be answered, no more requests are taken on than make batches worth while …"""
+    patience: float = 0.15
     """… or than are answered within so many seconds: who is let in shall not wait long."""
 
 
@@ -152,6 +152,8 @@ class Batcher:
         self._idle = 0
         self._tokens = 0
         """Of all texts that wait: counted, for every request would add them up anew."""
+        self._inside = 0
+        """Requests that were let in and are not answered yet."""
         self.running = self._running_tokens = 0
         """Texts that are being answered, and what they cost."""
         self._threads = [
@@ -178,6 +180,7 @@ class Batcher:
                 raise ClosedError
             self._check_room(job.work)
             self._jobs.append(job)
+            self._inside += 1
             self._tokens += job.waiting_cost
             # Those who come between keep company: to wake a thread for each costs more than it gains.
             if self._enough() or (not self._lingering and self._may_begin(job.work)):
@@ -195,22 +198,21 @@ class Batcher:
             thread.join(max(0.0, end - time.monotonic()))
 
     def _check_room(self, work: Work) -> None:
-        if self._idle and self._may_begin(work):
+        if not self._inside:
             self.pace.rest()
         seconds = self.pace.seconds(self._tokens)
-        if (
-            len(self._jobs) >= self.size.queue
-            or seconds > self.size.deadline
-            or (self._crowded() and self.pace.overloaded)
-        ):
+        full = len(self._jobs) >= self.size.queue or seconds > self.size.deadline
+        if full or (self._crowded() and self.pace.overloaded):
+            self.pace.sent_away()
             raise QueueFullError(max(1.0, min(seconds, 60.0)))
 
     def _crowded(self) -> bool:
-        inside = self._tokens + self._running_tokens
-        return inside >= self.size.crowd and self.pace.seconds(inside) >= self.size.patience
+        tokens = self._tokens + self._running_tokens
+        return self._inside >= self.size.crowd and self.pace.seconds(tokens) >= self.size.patience
 
     def _forget(self, job: Job) -> None:
         with self._changed:
+            self._inside -= 1
             if job in self._jobs:
                 self._jobs.remove(job)
                 self._tokens -= job.waiting_cost
@@ -235,6 +237,7 @@ class Batcher:
                 self.running -= len(rows)
                 self._running_tokens -= tokens
                 self.pace.ended(begun, tokens)
+                self.pace.answered(max(row.job.arrived for row in rows))
                 if not elsewhere:
                     self._computing = False
                     self._changed.notify()
@@ -247,10 +250,8 @@ class Batcher:
                 self._linger()
                 if oldest := self._oldest():
                     return self._begun(oldest.work)
-                if not self._jobs:
-                    if self._closing:
-                        return []
-                    self.pace.rest()
+                if self._closing and not self._jobs:
+                    return []
                 self._idle += 1
                 self._changed.wait()
                 self._idle -= 1
@@ -274,7 +275,6 @@ class Batcher:
             latest = max(looked, oldest.arrived) + _LONGEST * self.size.linger
             if (until := min(quiet, latest) - time.monotonic()) <= 0:
                 return
-            self.pace.rest()
             self._lingering = True
             self._changed.wait(until)
             self._lingering = False

@@ -25,9 +25,9 @@ class Limits:
     """… and characters of each."""
     queue: int = 256
     """Requests to one run that wait; more are sent away with 503."""
-    crowd: int = 1_200
-    """Tokens that a run takes on while more come than it can answer, or as many …"""
-    patience: float = 0.1
+    crowd: int = 80
+    """Requests that a run takes on while more come than it can answer, or as many …"""
+    patience: float = 0.15
     """… as it answers in so many seconds."""
     deadline: float = 60.0
     """Seconds from the arrival of a request to its answer."""

@@ -1,25 +1,46 @@
 """How fast texts are answered, and whether more come than can be."""
 
+import math
 import time
 from collections.abc import Callable
 
 _OLD = 0.7
 """What the past weighs beside the last batch."""
+_SOON = 0.05
+"""Seconds to an answer that nobody calls waiting."""
 _BURST = 0.1
-"""Seconds without a rest after which what waits is no burst any more."""
+"""Seconds without an answer that came soon after which what waits is no burst any more."""
+_LASTS = 0.5
+"""Seconds without anybody sent away after which an overload is over: where few are let in, some of them are
+answered soon."""
 
 
 class Pace:
-    """Is told of every batch that begins and ends, and of every rest."""
+    """Is told of every batch that ends, and of how long those in it have waited.
+
+    Who waits least tells an overload from a burst (Nichols and Jacobson 2012): after a burst somebody is
+    answered soon again, in an overload nobody is, however few are let in.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._tokens = self._seconds = 0.0
-        self._rested = self._counted = clock()
+        self._at_ease = self._counted = clock()
+        self._sent_away = -math.inf
 
     def rest(self) -> None:
-        """Somebody has nothing to do."""
-        self._rested = self._clock()
+        """Nobody is inside."""
+        self._at_ease = self._clock()
+
+    def answered(self, latest: float) -> None:
+        """Of those who are answered now, the last came then."""
+        now = self._clock()
+        if now - latest < _SOON:
+            self._at_ease = now
+
+    def sent_away(self) -> None:
+        """Somebody was not let in, for there are too many."""
+        self._sent_away = self._clock()
 
     def ended(self, begun: float, tokens: int) -> None:
         """A batch is answered. Where several are under way, time that was counted for one is not counted
@@ -36,5 +57,6 @@ class Pace:
 
     @property
     def overloaded(self) -> bool:
-        """For some time now nobody had a rest."""
-        return self._clock() - self._rested > _BURST
+        """For some time now nobody was answered soon; until nobody is sent away any more."""
+        now = self._clock()
+        return now - self._at_ease > _BURST or now - self._sent_away < _LASTS
