@@ -3,11 +3,11 @@
     python -m benchmarks.decoding_speed --run RUN --lines test.en --references test.de
     python -m benchmarks.decoding_speed --train train.en train.de --lines test.en --minutes 10
 
-Greedily and with a beam of five; all lines at once and line by line. Where the run has a shortlist, Regard
-also takes part with it, in float32 and in whatever is faster; what that costs is the BLEU beside the speed.
-CTranslate2 gets the same model and the best of several batch sizes in float32 and int8, found before it
-begins; ``generate`` of transformers a model of the same shape that writes as many tokens. Everyone is given
-text and gives back text.
+Greedily and with a beam of five; all lines at once and line by line. Regard and CTranslate2 take part in
+float32 and in whatever is faster, float32 or int8; where the run has a shortlist, Regard also with that; what
+it costs is the BLEU beside the speed. CTranslate2 gets the same model and the best of several batch sizes,
+found before it begins; ``generate`` of transformers a model of the same shape that writes as many tokens.
+Everyone is given text and gives back text.
 """
 
 import argparse
@@ -25,6 +25,8 @@ from regard.training.run_folder import RunFolder
 
 ALONE = 60
 """Lines that are answered one by one in a turn."""
+DIRECTLY = ("ctranslate2", "ctranslate2, auto")
+"""Who all others are compared with."""
 
 
 def trained(asked: argparse.Namespace, folder: Path) -> Path:
@@ -43,18 +45,26 @@ def entries_for(run: Path, given: list[str], logs: Path) -> list[Entry]:
     def leaving(name: str) -> list[str]:
         return [*given, "--answers", str(answers_of(name, logs))]
 
-    ours, own, theirs = "regard", "regard, own steps", "ctranslate2"
+    def regard(name: str, *options: str) -> Entry:
+        return Entry(name, "regard_decoding.py", [*leaving(name), *options])
+
+    def driven_directly(name: str, precision: str) -> Entry:
+        return Entry(name, "ctranslate2_decoding.py", [*leaving(name), "--precision", precision])
+
+    own = "regard, own steps"
     entries = [
-        Entry(ours, "regard_decoding.py", leaving(ours)),
+        regard("regard"),
+        regard("regard, auto", "--precision", "auto"),
         Entry(own, "regard_decoding.py", [*leaving(own), "--engine", "torch"], RAISED_THRESHOLDS),
-        Entry(theirs, "ctranslate2_decoding.py", leaving(theirs)),
+        driven_directly("ctranslate2", "float32"),
+        driven_directly("ctranslate2, auto", "auto"),
         Entry("transformers", "hugging_face_decoding.py", given, RAISED_THRESHOLDS),
     ]
     if RunFolder.open(run).has_shortlist():
-        for precision in ("float32", "auto"):
-            short = f"regard, shortlist, {precision}"
-            options = ["--shortlist", "--precision", precision]
-            entries.append(Entry(short, "regard_decoding.py", [*leaving(short), *options]))
+        entries += [
+            regard("regard, shortlist", "--shortlist"),
+            regard("regard, shortlist, auto", "--shortlist", "--precision", "auto"),
+        ]
     return entries
 
 
@@ -81,6 +91,7 @@ def measure(
     given += ["--alone", str(ALONE)] if alone else []
     standings, absent = contest(entries_for(run, given, logs), rounds, steps=1, logs=logs, warm_up=1)
     ours = standings[0]
+    named = {one.name: one for one in standings}
     if references is not None and alone:
         references = some_of(references, ALONE)
     bleu = {one.name: quality(one.name, logs, references) for one in standings}
@@ -89,13 +100,13 @@ def measure(
             one.name,
             f"{one.rate:,.0f}",
             f"{min(one.rates):,.0f}–{max(one.rates):,.0f}",
-            "" if one is ours else f"{ours.against(one):.2f}×",
+            *(f"{one.against(named[name]):.2f}" for name in DIRECTLY),
             "" if bleu[one.name] is None else f"{bleu[one.name]:.2f}",
             str(one.ready.get("engine") or one.ready.get("precision") or ""),
         ]
         for one in standings
     ]
-    header = ["", "sentences/s", "range", "Regard is", "BLEU", "driven"]
+    header = ["", "sentences/s", "range", *(f"of {name}" for name in DIRECTLY), "BLEU", "driven"]
     print(f"\n{name}\n{results.table(header, table)}\n", flush=True)
     return {
         "beam": beam,

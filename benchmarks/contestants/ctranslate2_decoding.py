@@ -52,7 +52,8 @@ def main() -> None:
         if asked.alone is None
         else [(1, threads, 1024) for threads in sorted({1, cores})]
     )
-    settings = [(precision, *one) for precision in ("float32", "int8") for one in driven]
+    precisions = ("float32", "int8") if asked.precision == "auto" else (asked.precision,)
+    settings = [(precision, *one) for precision in precisions for one in driven]
 
     def seconds(use: Callable[[], list[str]]) -> float:
         began = time.perf_counter()
