@@ -7,7 +7,7 @@ that was learned elsewhere keeps its own ids and rules: whatever its file says i
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -168,7 +168,8 @@ class Tokenizer:
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """One readable string a token; ``▁`` stands for a space in it."""
-        return [self._readable(int(token)) for token in ids]
+        known = self._readings
+        return [known[token] for token in map(int, ids)]
 
     def spellings(self, word: str) -> list[list[int]]:
         """A word's tokens at the start of a text and inside one, which may differ."""
@@ -307,6 +308,10 @@ class Tokenizer:
         decoder = self._inner.decoder
         return decoder is not None and b"ByteLevel" in decoder.__getstate__()
 
+    @cached_property
+    def _readings(self) -> "_Readings":
+        return _Readings(self._readable)
+
     def _readable(self, number: int) -> str:
         token = self._added.get(number) or self._inner.id_to_token(number)
         if token is None:
@@ -318,6 +323,18 @@ class Tokenizer:
         if self.spec.unit in ("word", "blank") and len(token) > 1:
             token = token.removeprefix(SPACE)
         return str(token.replace(" ", SPACE))
+
+
+class _Readings(dict[int, str]):
+    """What tokens look like, found out once for each."""
+
+    def __init__(self, find_out: Callable[[int], str]) -> None:
+        super().__init__()
+        self._find_out = find_out
+
+    def __missing__(self, number: int) -> str:
+        self[number] = found = self._find_out(number)
+        return found
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

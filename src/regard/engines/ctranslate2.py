@@ -103,7 +103,8 @@ class Searching:
         workers = self.layouts.chosen(bulk=True).workers
         found: list[list[Found] | None] = [None] * len(given)
         waiting = []
-        for batch in reversed(list(self.model.batches(given, longest, search.steady, workers))):
+        batches = self.model.batches(given, longest, search.steady, options["beam_size"], workers)
+        for batch in reversed(list(batches)):
             texts = [self.model.names(given[row]) for row in batch.rows]
             waiting.append((batch, self.model.ask(engine, texts, batch.limit, options)))
         for batch, futures in waiting:
@@ -150,6 +151,8 @@ class Searching:
             for place, one in enumerate(some or ())
             if some is not None and (detail or math.isnan(one.log_prob))
         ]
+        if not places:
+            return
         texts = [self.model.names(given[row]) for row, _, _ in places]
         written = [self.model.names_written(some[place].tokens) for _, some, place in places]
         ended = [some[place].finished for _, some, place in places]

@@ -56,10 +56,15 @@ class Served:
         raise NotImplementedError
 
     def batches(
-        self, given: Sequence[Sequence[int]], longest: Sequence[int], steady: bool, workers: int
+        self,
+        given: Sequence[Sequence[int]],
+        longest: Sequence[int],
+        steady: bool,
+        beam: int,
+        workers: int,
     ) -> Iterator[Batch]:
         """The shortest first; rows that it has no room for are in none. Of a ``steady`` search the
-        beginning does not depend on where it is cut off."""
+        beginning does not depend on where it is cut off; a ``beam`` has so many hypotheses for each row."""
         raise NotImplementedError
 
     def ask(self, engine: Any, texts: list[list[str]], limit: int, options: Mapping[str, Any]) -> list[Any]:
@@ -85,13 +90,18 @@ class Translators(Served):
         return ctranslate2.Translator(str(folder), **layout.options())
 
     def batches(
-        self, given: Sequence[Sequence[int]], longest: Sequence[int], steady: bool, workers: int
+        self,
+        given: Sequence[Sequence[int]],
+        longest: Sequence[int],
+        steady: bool,
+        beam: int,
+        workers: int,
     ) -> Iterator[Batch]:
         most = self.positions
         rows = [row for row, ids in enumerate(given) if len(ids) <= most and longest[row] <= most]
         if rows:
             lengths = np.array([len(given[row]) for row in rows], dtype=np.int64)
-            for batch in shares(lengths, workers, self.budget):
+            for batch in shares(lengths, workers, self.budget // beam):
                 some = [rows[index] for index in batch]
                 yield Batch(some, max(longest[row] for row in some))
 
@@ -143,7 +153,12 @@ class Generators(Served):
         return ctranslate2.Generator(str(folder), **layout.options())
 
     def batches(
-        self, given: Sequence[Sequence[int]], longest: Sequence[int], steady: bool, workers: int
+        self,
+        given: Sequence[Sequence[int]],
+        longest: Sequence[int],
+        steady: bool,
+        beam: int,
+        workers: int,
     ) -> Iterator[Batch]:
         """It reads as much as the shortest prompt has at once, and the rest of the others token by token."""
         # The last token that is written is not read any more.

@@ -5,9 +5,9 @@ import numpy as np
 from regard.data.batches import evaluation_batches
 
 BUDGET, ENOUGH, LEAST = 2048, 512, 64
-"""Tokens that are given together: at most; from which on more of them make it hardly faster; and so few that
-other workers are not asked to help."""
-SHORTLISTED_BUDGET = 512
+"""Tokens that are given together: at most, those of all hypotheses counted; from which on more of them make
+it hardly faster; and so few that other workers are not asked to help."""
+SHORTLISTED_BUDGET = 1024
 """At most, where less has to be looked at for fewer of them."""
 
 
@@ -17,6 +17,8 @@ def shares(lengths: np.ndarray, workers: int, budget: int = BUDGET) -> list[list
     What is little is dealt out evenly, a batch for each worker, or two where both are still large. Cut by a
     budget, the first batch would hold nearly everything and the last one next to nothing.
     """
+    if len(lengths) == 1:
+        return [[0]]
     tokens = int(lengths.sum())
     if tokens >= 2 * workers * budget:
         bulk = evaluation_batches(lengths[:, None], max(budget, int(lengths.max())))
