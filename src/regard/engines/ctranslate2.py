@@ -1,7 +1,7 @@
 """CTranslate2 (OpenNMT): searches and encoders of Transformers in C++."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,8 +75,9 @@ class Searching:
         if len(given) >= _BULK and not self.layouts.known():
             self._measure(given, longest, search)
         engine = self._loaded.at(self.layouts.chosen(bulk=len(given) > 1))
-        found = self._search(engine, given, longest, search)
-        rows = [self._hypotheses(some, limit, search) for some, limit in zip(found, longest, strict=True)]
+        rows: list[list[Hypothesis] | None] = [None] * len(given)
+        for row, found in self._search(engine, given, longest, search):
+            rows[row] = self._hypotheses(found, longest[row], search)
         self._judge(engine, given, rows, search.alpha, detail)
         return rows
 
@@ -86,22 +87,23 @@ class Searching:
         limits = [min(limit, _TRIED) for limit in longest[::step][:_BULK]]
 
         def bulk(layout: Layout) -> None:
-            self._search(self._loaded.at(layout), some, limits, search)
+            list(self._search(self._loaded.at(layout), some, limits, search))
 
         def alone(layout: Layout) -> None:
             for row in range(0, len(some), 8):
-                self._search(self._loaded.at(layout), some[row : row + 1], limits[row : row + 1], search)
+                engine = self._loaded.at(layout)
+                list(self._search(engine, some[row : row + 1], limits[row : row + 1], search))
 
         self.layouts.measure(bulk, alone)
         self._loaded.keep({self.layouts.chosen(bulk=True), self.layouts.chosen(bulk=False)})
 
     def _search(
         self, engine: Any, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec
-    ) -> list[list[Found] | None]:
-        """Batches of like length, the longest first; it takes as many at once as it has workers."""
+    ) -> Iterator[tuple[int, list[Found]]]:
+        """Batches of like length, the longest first; it takes as many at once as it has workers. What it found
+        for one row is told while it searches for others; of rows that it has no room for nothing is told."""
         options = _SEARCHES[search.kind() or ""][1](search)
         workers = self.layouts.chosen(bulk=True).workers
-        found: list[list[Found] | None] = [None] * len(given)
         waiting = []
         batches = self.model.batches(given, longest, search.steady, options["beam_size"], workers)
         for batch in reversed(list(batches)):
@@ -109,15 +111,10 @@ class Searching:
             waiting.append((batch, self.model.ask(engine, texts, batch.limit, options)))
         for batch, futures in waiting:
             for row, future in zip(batch.rows, futures, strict=True):
-                found[row] = [
-                    Found(names, score * len(names) ** search.alpha)
-                    for names, score in self.model.answer(future.result())
-                ]
-        return found
+                found = self.model.answer(future.result())
+                yield row, [Found(names, score * len(names) ** search.alpha) for names, score in found]
 
-    def _hypotheses(
-        self, found: list[Found] | None, longest: int, search: SearchSpec
-    ) -> list[Hypothesis] | None:
+    def _hypotheses(self, found: list[Found], longest: int, search: SearchSpec) -> list[Hypothesis] | None:
         """None where a beam reached its greatest length: there every program has rules of its own."""
         if not found or any(not one.tokens for one in found):
             return None
