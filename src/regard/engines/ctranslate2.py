@@ -100,8 +100,10 @@ class Searching:
     def _search(
         self, engine: Any, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec
     ) -> Iterator[tuple[int, list[Found]]]:
-        """Batches of like length, the longest first; it takes as many at once as it has workers. What it found
-        for one row is told while it searches for others; of rows that it has no room for nothing is told."""
+        """Batches of like length, the longest first; it takes as many at once as it has workers.
+
+        What is found for one row is told while others are searched; of rows that it has no room for nothing.
+        """
         options = _SEARCHES[search.kind() or ""][1](search)
         workers = self.layouts.chosen(bulk=True).workers
         waiting = []
