@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.arena import say
+from benchmarks.recurrent_decoding_speed import PEERS
 
 WORDS = Path(os.environ.get("REGARD_BENCH_WORDS", "../shared/data"))
 """Where WikiText-2 (``wikitext2/train.txt``) and questions about words (``word_eval``) lie, if they do."""
@@ -28,7 +29,10 @@ def main() -> None:
     ]
     lines = Path(MULTI30K) / "test_2016_flickr.en"
     if given and lines.exists():
-        benchmarks.append(("decoding_speed", [*given, "--lines", str(lines)]))
+        asked = [*given, "--lines", str(lines)]
+        benchmarks.append(("decoding_speed", [*asked, "--references", str(lines.with_suffix(".de"))]))
+        if any(name in os.environ for name in PEERS.values()):
+            benchmarks.append(("recurrent_decoding_speed", asked))
     text = WORDS / "wikitext2" / "train.txt"
     if text.exists():
         questions = [str(path) for path in sorted((WORDS / "word_eval").glob("*.t*"))]
