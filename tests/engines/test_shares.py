@@ -6,6 +6,8 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from regard.data.tokenizers import Tokenizer, TokenizerSpec
+from regard.engines.served import Translators
 from regard.engines.shares import BUDGET, LEAST, shares
 
 
@@ -30,3 +32,15 @@ def test_a_batch_of_a_server_is_dealt_out_evenly() -> None:
     tokens = [int(lengths[some].sum()) for some in shares(lengths, 2)]
     assert len(tokens) == 2
     assert max(tokens) <= 112
+
+
+def test_hypotheses_count_in_what_is_searched_at_once() -> None:
+    tokenizer = Tokenizer.train(TokenizerSpec(unit="character", size=20), ["ab"])
+    served = Translators(tokenizer, tokenizer, positions=512)
+    given, longest = [[1] * 16] * 2000, [30] * 2000
+    for beam in (1, 5):
+        batches = list(served.batches(given, longest, steady=beam == 1, beam=beam, workers=2))
+        tokens = [16 * len(batch.rows) * beam for batch in batches]
+        assert max(tokens) <= BUDGET
+        assert max(tokens) > BUDGET - 16 * beam - 16 * 8
+        assert sum(len(batch.rows) for batch in batches) == 2000
