@@ -222,12 +222,12 @@ def test_a_burst_is_taken_on_and_an_overload_that_lasts_is_not() -> None:
         batcher.submit(job(work, "late"))
     assert full.value.seconds >= 1
     with pytest.raises(QueueFullError):
-        batcher.check_room(work)
+        batcher.check_room()
     batcher.pace._tokens = 100.0
-    batcher.check_room(work)  # all of them are answered before anybody is out of patience
+    batcher.check_room()  # all of them are answered before anybody is out of patience
     batcher.pace._tokens = 1.0
     with pytest.raises(QueueFullError):
-        batcher.check_room(work)
+        batcher.check_room()
     for one in burst[2:]:
         one.future.cancel()
     batcher.submit(again := job(work, "again"))  # fewer than a crowd

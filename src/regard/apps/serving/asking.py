@@ -174,10 +174,9 @@ class Asking:
         while True:
             try:
                 desk = await self.shelf.desk(model)
-                wanted = work(desk)
-                desk.batcher.check_room(wanted)
+                desk.batcher.check_room()
                 lengths = await self._lengths(desk, texts)
-                job = Job(wanted, texts, lengths, numbers or range(len(texts)), hear)
+                job = Job(work(desk), texts, lengths, numbers or range(len(texts)), hear)
                 desk.batcher.submit(job)
             except ClosedError:  # loaded again in this very moment
                 continue

@@ -169,16 +169,16 @@ class Batcher:
         with self._changed:
             return sum(job.waiting for job in self._jobs if not job.left)
 
-    def check_room(self, work: Work) -> None:
+    def check_room(self) -> None:
         """Asked before anything is done for a request that would not be let in."""
         with self._changed:
-            self._check_room(work)
+            self._check_room()
 
     def submit(self, job: Job) -> None:
         with self._changed:
             if self._closing:
                 raise ClosedError
-            self._check_room(job.work)
+            self._check_room()
             self._jobs.append(job)
             self._inside += 1
             self._tokens += job.waiting_cost
@@ -197,7 +197,7 @@ class Batcher:
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
 
-    def _check_room(self, work: Work) -> None:
+    def _check_room(self) -> None:
         if not self._inside:
             self.pace.rest()
         seconds = self.pace.seconds(self._tokens)
