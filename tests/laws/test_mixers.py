@@ -165,6 +165,28 @@ def test_tape_law_watching_changes_nothing_and_weights_are_weights(spec: MixerSp
 
 
 @every_mixer
+def test_tape_law_watching_changes_no_gradient(spec: MixerSpec) -> None:
+    """Who watches sees the readable paths; who learns takes others, with gradients of their own."""
+    mixer, x, memory = build(spec), inputs(3, 5).requires_grad_(), memory_of(3)
+    remembered = memory.states.requires_grad_()
+    real = torch.arange(5) < torch.tensor([[5], [2], [4]])
+    taken = [x, remembered, *mixer.parameters()]
+
+    def gradients() -> tuple[Tensor | None, ...]:
+        y, _ = run(mixer, x, memory, real)
+        cost = (y * torch.linspace(-1, 1, y[0].numel()).double().view(y[0].shape))[real].sum()
+        return torch.autograd.grad(cost, taken, allow_unused=True)
+
+    alone = gradients()
+    with Tape(mixer):
+        watched = gradients()
+    for one, other in zip(alone, watched, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None and other is not None:
+            close(one, other)
+
+
+@every_mixer
 def test_every_parameter_receives_a_gradient(spec: MixerSpec) -> None:
     mixer, x, memory = build(spec), inputs(3, 6), memory_of(3)
     y, _ = run(mixer, x, memory)

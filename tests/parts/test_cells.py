@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from regard.core.precision import factors_rounded_to
 from regard.core.randomness import drawing_from
 from regard.parts.cells import (
     Cell,
@@ -204,6 +205,44 @@ def test_a_chain_of_steps_is_torchs_layer(name: str) -> None:
     outputs, state = chain(cell, x, first_state(cell))
     torch.testing.assert_close(outputs, expected)
     torch.testing.assert_close(state, tuple(part[0] for part in (after if len(first) > 1 else (after,))))
+
+
+@every_cell
+def test_steps_that_share_their_weights_are_steps(name: str) -> None:
+    """Half of each input is known before, half of it when its turn comes; gradients are the same."""
+    cell, x = build(name), inputs().requires_grad_()
+    taken = [x, *cell.parameters()]
+
+    def gradients(sharing: bool) -> tuple[Tensor | None, ...]:
+        state, outputs = first_state(cell), []
+        before, step = cell.project(x[..., :3], slice(0, 3)), cell.stepping(slice(3, None))
+        for time, gates in enumerate(before.unbind(1)):
+            if sharing:
+                state = step(gates, x[:, time, 3:], state)
+            else:
+                state = cell.step(gates + cell.project(x[:, time, 3:], slice(3, None)), state)
+            outputs.append(state[0])
+        return torch.autograd.grad(torch.stack(outputs).pow(2).sum(), taken, allow_unused=True)
+
+    torch.testing.assert_close(gradients(True), gradients(False))
+
+
+@every_cell
+def test_rounded_factors_leave_a_run_near_what_it_is(name: str) -> None:
+    cell, x = build(name).float(), inputs().float().requires_grad_()
+    first = tuple(part.float() for part in first_state(cell))
+    real = torch.arange(TIME) < torch.tensor([[5], [2], [0]])
+    taken = [x, *cell.parameters()]
+
+    def run() -> list[Tensor | None]:
+        outputs, state = cell.run(x, first, real)
+        cost = outputs[real].pow(2).sum() + state[0].sum()
+        return [*state, *torch.autograd.grad(cost, taken, allow_unused=True)]
+
+    exact = run()
+    with factors_rounded_to(torch.bfloat16):
+        rounded = run()
+    torch.testing.assert_close(rounded, exact, rtol=0.05, atol=0.05)
 
 
 @every_cell

@@ -123,6 +123,51 @@ def test_score_is_its_formula(spec: ScoreSpec, formula: Formula, query_width: in
         torch.testing.assert_close(score(query, score.prepare(keys)), expected)
 
 
+@pytest.mark.parametrize("heads", [1, 2])
+@pytest.mark.parametrize("name", CASES)
+def test_one_query_after_another_is_the_same(name: str, heads: int) -> None:
+    """With its gradients, of which those of the keys come from all times."""
+    spec, _, query_width, key_width = CASES[name]
+    torch.manual_seed(0)
+    score = spec.build(query_width, key_width, heads).double()
+    query = torch.randn(BATCH, heads, 1, query_width).double().requires_grad_()
+    keys = torch.randn(BATCH, heads, KEYS, key_width).double().requires_grad_()
+    taken = [query, keys, *score.parameters()]
+
+    def gradients(repeatedly: bool) -> tuple[Tensor | None, ...]:
+        prepared = score.prepare(keys)
+        asked, cost = query, query.new_zeros(())
+        scoring = score.repeatedly(prepared) if repeatedly else lambda query: score(query, prepared)
+        for time in range(3):
+            scores = scoring(asked)
+            cost = cost + (time + 1) * scores.pow(2).sum()
+            asked = asked + scores.mean(-1, keepdim=True).sin()
+        return torch.autograd.grad(cost, taken, allow_unused=True)
+
+    torch.testing.assert_close(gradients(True), gradients(False))
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+def test_the_additive_score_has_the_gradient_of_its_formula(heads: int) -> None:
+    torch.manual_seed(0)
+    score = AdditiveSpec(hidden=4).build(3, 5, heads).double()
+    assert isinstance(score, Additive)
+    query = torch.randn(2, heads, 2, 3).double().requires_grad_()
+    keys = torch.randn(2, heads, 3, 5).double().requires_grad_()
+
+    def readable() -> Tensor:
+        asked = torch.einsum("bhqw,hwa->bhqa", query, score.query_weight)
+        known = torch.einsum("bhkw,hwa->bhka", keys, score.key_weight)
+        return torch.einsum("bhqka,ha->bhqk", (asked[:, :, :, None] + known[:, :, None]).tanh(), score.vector)
+
+    taken = [query, keys, *score.parameters()]
+    found, expected = (
+        torch.autograd.grad(scores.pow(3).sum(), taken)
+        for scores in (score(query, score.prepare(keys)), readable())
+    )
+    torch.testing.assert_close(found, expected)
+
+
 def test_all_seven_are_in_the_table() -> None:
     assert set(ScoreSpec.kinds) == {"dot", "scaled", "general", "concat", "additive", "cosine", "location"}
 

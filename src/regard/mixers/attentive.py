@@ -1,5 +1,6 @@
 """Recurrent decoders that look at a memory at every step."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -20,11 +21,12 @@ from regard.mixers.mixer import (
     together,
 )
 from regard.mixers.recurrent import Bridge
-from regard.parts.attend import attend
+from regard.parts.attend import attend, masked_softmax
 from regard.parts.cells import Cell, CellSpec
 from regard.parts.dropout import Dropout
 from regard.parts.linear import Linear
 from regard.parts.pooling import MeanSpec, PoolingSpec
+from regard.parts.repeated import Values
 from regard.parts.scores import AdditiveSpec, GeneralSpec, Score, ScoreSpec
 from regard.parts.squashing import tanh
 
@@ -47,6 +49,18 @@ class Looking(NamedTuple):
     ) -> Float[Tensor, "batch memory"]:
         """What ``query`` finds in the memory."""
         return self.look_all(query[:, None], score, watch).flatten(0, 1)
+
+    def looking(self, score: Score, watch: Watch | None) -> Callable[[Tensor], Tensor]:
+        """``look`` for one query after another."""
+        if watch is not None:
+            return lambda query: self.look(query, score, watch)
+        scores, values = score.repeatedly(self.keys), Values(self.values)
+
+        def look(query: Float[Tensor, "batch width"]) -> Float[Tensor, "batch memory"]:
+            asked = together(query[:, None], len(self.keys))[:, None]
+            return values(masked_softmax(scores(asked), self.mask)).flatten(0, 2)
+
+        return look
 
     def look_all(
         self, queries: Float[Tensor, "batch time width"], score: Score, watch: Watch | None
@@ -114,13 +128,13 @@ class LookThenStep(Attentive):
     ) -> tuple[Float[Tensor, "batch time out"], State]:
         if timeline.is_one_real:
             return self._one(x, state)
-        watch, cell = watching(self), state.cell
+        look, cell = state.looking(self.score, watching(self)), state.cell
+        step = self.cell.stepping(slice(self.input_width, None))
         of_input = self.cell.project(x, slice(0, self.input_width))
         found, states = [], []
         for gates, real in zip(of_input.unbind(1), timeline.real_now.unbind(1), strict=True):
-            context = state.look(cell[0], self.score, watch)
-            gates = gates + self.cell.project(context, slice(self.input_width, None))
-            cell = keep_real(self.cell.step(gates, cell), cell, real)
+            context = look(cell[0])
+            cell = keep_real(step(gates, context, cell), cell, real)
             found.append(context)
             states.append(cell[0])
         joined = torch.cat((torch.stack(states, 1), x, torch.stack(found, 1)), dim=-1)
@@ -173,14 +187,13 @@ class StepThenLook(Attentive):
             return self._at_once(x, timeline, state)
         if timeline.is_one_real:
             return self._one(x, state)
-        watch, cell, fed = watching(self), state.cell, state.fed
+        look, cell, fed = state.looking(self.score, watching(self)), state.cell, state.fed
+        step = self.cell.stepping(slice(self.input_width, None))
         of_input = self.cell.project(x, slice(0, self.input_width))
         outputs = []
         for gates, real in zip(of_input.unbind(1), timeline.real_now.unbind(1), strict=True):
-            gates = gates + self.cell.project(fed, slice(self.input_width, None))
-            cell = keep_real(self.cell.step(gates, cell), cell, real)
-            context = state.look(cell[0], self.score, watch)
-            output = self._read_out(context, cell[0])
+            cell = keep_real(step(gates, fed, cell), cell, real)
+            output = self._read_out(look(cell[0]), cell[0])
             (fed,) = keep_real((output,), (fed,), real)
             outputs.append(output)
         return torch.stack(outputs, dim=1), state._replace(cell=cell, fed=fed)

@@ -6,8 +6,9 @@ same numbers. ``project`` does the part that depends on inputs only, for many po
 
 import warnings
 from abc import ABC, abstractmethod
-from functools import cache
-from typing import ClassVar, Literal
+from collections.abc import Callable
+from functools import cache, partial
+from typing import ClassVar, Literal, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -16,11 +17,18 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from regard.core.precision import rounded_to
 from regard.core.spec import Spec
 from regard.core.state import State, map_tensors
 from regard.parts.dropout import dropout
 from regard.parts.linear import linear
+from regard.parts.repeated import Weights
 from regard.parts.squashing import is_quicker_by_sigmoid, tanh
+
+Recurrence: TypeAlias = Callable[[Tensor], Tensor]
+"""From the last output to what it adds to the gates."""
+Stepping: TypeAlias = Callable[[Tensor, Tensor, State], tuple[Tensor, ...]]
+"""From what inputs known before add to the gates, another input, and a state, to the next state."""
 
 
 class Cell(nn.Module, ABC):
@@ -53,6 +61,15 @@ class Cell(nn.Module, ABC):
         """The next state, from one input: ``step`` after ``project``."""
         return self.step(self.project(x), state)
 
+    def steps(self) -> Callable[[Tensor, State], tuple[Tensor, ...]]:
+        """``step``, for one after another."""
+        return self.step
+
+    def stepping(self, columns: slice) -> Stepping:
+        """The same, where ``columns`` of each input are known only when it is its turn."""
+        step = self.steps()
+        return lambda gates, x, state: step(gates + self.project(x, columns), state)
+
     def run(
         self,
         x: Float[Tensor, "batch time input"],
@@ -60,9 +77,11 @@ class Cell(nn.Module, ABC):
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> tuple[Float[Tensor, "batch time width"], State]:
         """Outputs at every position and the state after the last real one (None: all are real)."""
-        projected, outputs = self.project(x), []
+        projected, step, outputs = self.project(x), self.steps(), []
+        if real is not None and bool(real.all()):
+            real = None
         for t, gates in enumerate(projected.unbind(1)):
-            following = self.step(gates, state)
+            following = step(gates, state)
             if real is not None:
                 here = real[:, t, None]
                 following = tuple(torch.where(here, n, o) for n, o in zip(following, state, strict=True))
@@ -88,6 +107,22 @@ class FusedCell(Cell):
         self, x: Float[Tensor, "*rows input"], columns: slice = slice(None)
     ) -> Float[Tensor, "*rows gates"]:
         return linear(x, self.weights[0][:, columns])
+
+    @abstractmethod
+    def step(
+        self, projected: Float[Tensor, "batch gates"], state: State, recurrence: Recurrence | None = None
+    ) -> tuple[Tensor, ...]:
+        """The next state. ``recurrence`` may stand for ``recur``, where steps share what it needs."""
+
+    def recur(self, hidden: Float[Tensor, "batch width"]) -> Float[Tensor, "batch gates"]:
+        return F.linear(hidden, self.weights[1], self.weights[3])
+
+    def steps(self) -> Callable[[Tensor, State], tuple[Tensor, ...]]:
+        return partial(self.step, recurrence=Weights(self.weights[1], self.weights[3]))
+
+    def stepping(self, columns: slice) -> Stepping:
+        step, of_input = self.steps(), Weights(self.weights[0][:, columns])
+        return lambda gates, x, state: step(gates + of_input(x), state)
 
     def run(
         self,
@@ -122,9 +157,10 @@ class Elman(FusedCell):
         super().__init__(nn.RNN(input_width, width, nonlinearity=activation, batch_first=True), tensors=1)
         self.activation = torch.tanh if activation == "tanh" else torch.relu
 
-    def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Tensor, ...]:
-        _, of_state, input_bias, state_bias = self.weights
-        return (self.activation(projected + input_bias + F.linear(state[0], of_state, state_bias)),)
+    def step(
+        self, projected: Float[Tensor, "batch gates"], state: State, recurrence: Recurrence | None = None
+    ) -> tuple[Tensor, ...]:
+        return (self.activation(projected + self.weights[2] + (recurrence or self.recur)(state[0])),)
 
 
 class LongShortTerm(FusedCell):
@@ -141,9 +177,11 @@ class LongShortTerm(FusedCell):
         with torch.no_grad():
             self.weights[2][width : 2 * width] = 1.0
 
-    def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Tensor, ...]:
-        (_, of_state, input_bias, state_bias), (h, c) = self.weights, state
-        gates = projected + input_bias + F.linear(h, of_state, state_bias)
+    def step(
+        self, projected: Float[Tensor, "batch gates"], state: State, recurrence: Recurrence | None = None
+    ) -> tuple[Tensor, ...]:
+        h, c = state
+        gates = projected + self.weights[2] + (recurrence or self.recur)(h)
         i, f, g, o = gates.chunk(4, dim=-1)
         c = f.sigmoid() * c + i.sigmoid() * tanh(g)
         return o.sigmoid() * tanh(c), c
@@ -202,9 +240,11 @@ class Projected(FusedCell):
     def widths(self) -> list[int]:
         return [self.width, self.held]
 
-    def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Tensor, ...]:
-        (_, of_state, input_bias, state_bias, narrow), (h, c) = self.weights, state
-        gates = projected + input_bias + F.linear(h, of_state, state_bias)
+    def step(
+        self, projected: Float[Tensor, "batch gates"], state: State, recurrence: Recurrence | None = None
+    ) -> tuple[Tensor, ...]:
+        (_, _, input_bias, _, narrow), (h, c) = self.weights, state
+        gates = projected + input_bias + (recurrence or self.recur)(h)
         i, f, g, o = gates.chunk(4, dim=-1)
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
         return F.linear(o.sigmoid() * c.tanh(), narrow), c
@@ -224,10 +264,12 @@ class Gated(FusedCell):
     def __init__(self, input_width: int, width: int) -> None:
         super().__init__(nn.GRU(input_width, width, batch_first=True), tensors=1)
 
-    def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Tensor, ...]:
-        (_, of_state, input_bias, state_bias), h = self.weights, state[0]
-        xr, xz, xn = (projected + input_bias).chunk(3, dim=-1)
-        hr, hz, hn = F.linear(h, of_state, state_bias).chunk(3, dim=-1)
+    def step(
+        self, projected: Float[Tensor, "batch gates"], state: State, recurrence: Recurrence | None = None
+    ) -> tuple[Tensor, ...]:
+        h = state[0]
+        xr, xz, xn = (projected + self.weights[2]).chunk(3, dim=-1)
+        hr, hz, hn = (recurrence or self.recur)(h).chunk(3, dim=-1)
         r, z = (xr + hr).sigmoid(), (xz + hz).sigmoid()
         n = tanh(xn + r * hn)
         return (n + z * (h - n),)
@@ -237,10 +279,22 @@ class Gated(FusedCell):
             return super().advance(x, state)
         return (torch.gru_cell(x, state[0], *self.weights),)
 
+    def run(
+        self,
+        x: Float[Tensor, "batch time input"],
+        state: State,
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> tuple[Float[Tensor, "batch time width"], State]:
+        if rounded_to() is None or not torch.is_grad_enabled():
+            return super().run(x, state, real)
+        return Cell.run(
+            self, x, state, real
+        )  # torch's own layer rounds no factors: it took 2.5 times as long
+
 
 def _many(x: Tensor, width: int) -> bool:
     """Torch's own cells save calls where rows are few; where they are many, its tanh costs more than that."""
-    return is_quicker_by_sigmoid(x, len(x) * width)
+    return not torch.is_grad_enabled() and is_quicker_by_sigmoid(x, len(x) * width)
 
 
 class Peephole(Cell):

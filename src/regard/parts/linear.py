@@ -42,14 +42,18 @@ def rounded_rows(x: Float[Tensor, "rows width"], dtype: torch.dtype) -> Float[Te
     sizes would spend their time, and gigabytes, on that.
     """
     rows = len(x)
-    step = max(_FEWEST_ROWS, 1 << max(0, rows.bit_length() - 5))
-    more = -rows % step
+    more = more_rows(rows)
     if not more or x.dtype == dtype:
         return x.to(dtype)
     filled = x.new_empty((rows + more, x.shape[1]), dtype=dtype)
     filled[:rows] = x
     filled[rows:] = 0
     return filled
+
+
+def more_rows(rows: int) -> int:
+    """How many are missing to one of few sizes."""
+    return -rows % max(_FEWEST_ROWS, 1 << max(0, rows.bit_length() - 5))
 
 
 class Linear(nn.Linear):
