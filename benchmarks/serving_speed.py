@@ -84,11 +84,11 @@ def offline(run: Path, texts: list[str], settings: dict[str, Any]) -> Offline:
 
     loaded = load(run)
     search = GreedySpec() if settings.get("greedy") else None
-    answers = [answer.text for answer in loaded.stream(texts, search, detail=False)]
+    answers = [answer.text for answer in loaded.stream(texts, search, detail="text")]
     rate, least = 0.0, float("inf")
     for _ in range(3):
         begin, used = time.perf_counter(), time.process_time()
-        for _ in loaded.stream(texts, search, detail=False):
+        for _ in loaded.stream(texts, search, detail="text"):
             pass
         rate = max(rate, len(texts) / (time.perf_counter() - begin))
         least = min(least, 1000 * (time.process_time() - used) / len(texts))

@@ -154,6 +154,6 @@ def _agreement(peer: Given, translate: Translate, size: int) -> float:
     lines, beam = peer.asked.lines[:TRIED_ON], peer.asked.beam
     kind = ["search.kind=greedy"] if beam == 1 else ["search.kind=beam", f"search.size={beam}"]
     search = peer.run.spec.override(kind).search
-    ours = [answer.text for answer in peer.run.stream(lines, search, detail=False)]
+    ours = [answer.text for answer in peer.run.stream(lines, search, detail="text")]
     theirs = texts(peer.words, translate, lines, max(size, 16))
     return sum(a == b for a, b in zip(ours, theirs, strict=True)) / len(lines)

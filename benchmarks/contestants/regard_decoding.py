@@ -4,18 +4,20 @@ import decoding
 import protocol
 
 import regard
+from regard.apps.settling import settle
 
 
 def main() -> None:
     asked = decoding.asked()
     run = regard.load(asked.run, engine=asked.engine, precision=asked.precision, shortlist=asked.shortlist)
+    settle()
     kind = ["search.kind=greedy"] if asked.beam == 1 else ["search.kind=beam", f"search.size={asked.beam}"]
     search = run.spec.override(kind).search
 
     def texts() -> list[str]:
         if asked.alone is None:
-            return [answer.text for answer in run.stream(asked.lines, search, detail=False)]
-        return [answer.text for line in asked.lines for answer in run.stream([line], search, detail=False)]
+            return [answer.text for answer in run.stream(asked.lines, search, detail="text")]
+        return [answer.text for line in asked.lines for answer in run.stream([line], search, detail="text")]
 
     decoding.leave(texts(), asked.answers)
     protocol.ready(engine=run.answered_by(search))

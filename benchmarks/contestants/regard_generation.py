@@ -38,7 +38,7 @@ def main() -> None:
     search = GreedySpec(longest_ratio=0.0, longest_extra=asked.tokens)
 
     def step() -> protocol.Step:
-        answers = list(run.stream(prompts, search, detail=False))
+        answers = list(run.stream(prompts, search, detail="text"))
         written = sum(len(answer.candidates[0].tokens) for answer in answers)
         assert written == asked.rows * asked.tokens
         return protocol.Step(written, written)

@@ -89,7 +89,7 @@ def test_a_prompt_alone_goes_on_as_among_others(gpt: Run, name: str) -> None:
 
 def test_scores_are_there_without_detail(gpt: Run) -> None:
     _, stepped = both(gpt, GREEDY, PROMPTS)
-    brief = gpt.stream(PROMPTS, GREEDY, truncate=True, detail=False)
+    brief = gpt.stream(PROMPTS, GREEDY, truncate=True, detail="scores")
     for one, other in zip(brief, stepped, strict=True):
         same(one.candidates[0], other.candidates[0])
 

@@ -89,7 +89,7 @@ def test_a_greedy_answer_is_cut_where_our_steps_cut_it(rotary: Run, ratio: float
     fast, stepped = both(rotary, GreedySpec(longest_ratio=ratio, longest_extra=2))
     assert {answer.engine for answer in fast} == {"ctranslate2"}
     assert {answer.candidates[0].finished for answer in stepped} == {True, False}
-    brief = list(rotary.stream(LINES, GreedySpec(longest_ratio=ratio, longest_extra=2), detail=False))
+    brief = list(rotary.stream(LINES, GreedySpec(longest_ratio=ratio, longest_extra=2), detail="scores"))
     for one, other, short in zip(fast, stepped, brief, strict=True):
         (found,), (expected,), (cut,) = one.candidates, other.candidates, short.candidates
         assert found.pieces == cut.pieces == expected.pieces
@@ -98,6 +98,27 @@ def test_a_greedy_answer_is_cut_where_our_steps_cut_it(rotary: Run, ratio: float
         for candidate in (found, cut):
             assert candidate.score == pytest.approx(expected.score, abs=1e-4)
             assert candidate.log_prob == pytest.approx(expected.log_prob, abs=1e-3)
+
+
+@pytest.mark.parametrize("search", [GreedySpec(), BeamSpec(size=3)], ids=["greedy", "beam"])
+def test_who_wants_only_texts_gets_the_same_ones(rotary: Run, search: SearchSpec) -> None:
+    full = rotary.answers(LINES, search)
+    brief = list(rotary.stream(LINES, search, detail="text"))
+    assert [answer.text for answer in brief] == [answer.text for answer in full]
+    assert [answer.engine for answer in brief] == [answer.engine for answer in full]
+    for answer in brief:
+        assert not answer.source_pieces
+        assert not any(candidate.pieces for candidate in answer.candidates)
+
+
+def test_answers_come_as_they_are_found(rotary: Run) -> None:
+    """All of them once, the longest sources first; rows that it has no room for at the end."""
+    engine, rows = rotary.engine.engine, [[5] * length for length in (3, 40, 9, 5000)]
+    assert engine is not None
+    found = list(engine.search(rows, [4] * 4, GreedySpec(), "scores"))
+    assert sorted(row for row, _ in found) == [0, 1, 2, 3]
+    assert found[-1] == (3, None)
+    assert all(hypotheses for _, hypotheses in found[:-1])
 
 
 def test_what_it_cannot_do_is_done_by_our_steps_and_said(rotary: Run) -> None:

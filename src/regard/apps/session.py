@@ -22,7 +22,7 @@ from regard.models.mixture import Mixture
 from regard.parts.pooling import SummingUpSpec
 from regard.recipes.system import SystemSpec
 from regard.search.search import SearchSpec
-from regard.tasks.answers import Answer, Scored
+from regard.tasks.answers import Answer, Detail, Scored
 from regard.tasks.engine import Engine
 from regard.tasks.task import NO_WISHES, WINDOW, Evaluation, Means, Task, Wishes, windows
 from regard.tasks.vectors import Embedder, Reads, WordVector
@@ -97,7 +97,7 @@ class Run:
         """The best answer to one text, or to each of several."""
         if isinstance(texts, str):
             return self([texts])[0]
-        return [answer.text for answer in self.stream(texts, detail=False)]
+        return [answer.text for answer in self.stream(texts, detail="text")]
 
     def task(self, search: SearchSpec | None = None) -> Task:
         return self._task(search, self.engine.engine)
@@ -125,11 +125,12 @@ class Run:
         truncate: bool = False,
         keep: bool = False,
         window: int = WINDOW,
-        detail: bool = True,
+        detail: Detail = "tokens",
     ) -> Iterator[Answer]:
         """Answers in order, in memory that does not grow with the input.
 
-        Without ``detail`` probabilities of single tokens may be left out, which is faster.
+        ``detail`` is what must be known of them: every token's probability (tokens), that of the whole
+        (scores) or just what they say (text). The less, the faster.
         """
         return self.task(search).stream(texts, wishes, truncate, keep, window, detail)
 

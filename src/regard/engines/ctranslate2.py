@@ -1,7 +1,7 @@
 """CTranslate2 (OpenNMT): searches and encoders of Transformers in C++."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from regard.engines.loaded import Loaded
 from regard.engines.served import Served
 from regard.search.hypotheses import Hypothesis, normalise
 from regard.search.search import SearchSpec
+from regard.tasks.answers import Detail
 from regard.tasks.engine import LAST
 from regard.tasks.task import Wishes
 
@@ -70,41 +71,58 @@ class Searching:
         return refusal(search)
 
     def search(
-        self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec, detail: bool
-    ) -> list[list[Hypothesis] | None]:
+        self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec, detail: Detail
+    ) -> Iterator[tuple[int, list[Hypothesis] | None]]:
         if len(given) >= _BULK and not self.layouts.known():
-            self._measure(given, longest, search)
+            self._measure(given, longest, search, detail)
         engine = self._loaded.at(self.layouts.chosen(bulk=len(given) > 1))
-        rows: list[list[Hypothesis] | None] = [None] * len(given)
-        for row, found in self._search(engine, given, longest, search):
-            rows[row] = self._hypotheses(found, longest[row], search)
-        self._judge(engine, given, rows, search.alpha, detail)
-        return rows
+        left = set(range(len(given)))
+        to_judge: dict[int, list[Hypothesis]] = {}
+        for row, found in self._search(engine, given, longest, search, detail):
+            left.remove(row)
+            some = self._hypotheses(found, longest[row], search)
+            if some is not None and any(_is_to_be_judged(one, detail) for one in some):
+                to_judge[row] = some
+            else:
+                yield row, some
+        self._judge(engine, given, to_judge, search.alpha, detail)
+        yield from to_judge.items()
+        for row in left:  # it has no room for these
+            yield row, None
 
-    def _measure(self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec) -> None:
+    def _measure(
+        self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec, detail: Detail
+    ) -> None:
         step = len(given) // _BULK
         some = given[::step][:_BULK]
         limits = [min(limit, _TRIED) for limit in longest[::step][:_BULK]]
 
         def bulk(layout: Layout) -> None:
-            list(self._search(self._loaded.at(layout), some, limits, search))
+            list(self._search(self._loaded.at(layout), some, limits, search, detail))
 
         def alone(layout: Layout) -> None:
             for row in range(0, len(some), 8):
                 engine = self._loaded.at(layout)
-                list(self._search(engine, some[row : row + 1], limits[row : row + 1], search))
+                list(self._search(engine, some[row : row + 1], limits[row : row + 1], search, detail))
 
         self.layouts.measure(bulk, alone)
         self._loaded.keep({self.layouts.chosen(bulk=True), self.layouts.chosen(bulk=False)})
 
     def _search(
-        self, engine: Any, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec
+        self,
+        engine: Any,
+        given: Sequence[Sequence[int]],
+        longest: Sequence[int],
+        search: SearchSpec,
+        detail: Detail,
     ) -> Iterator[tuple[int, list[Found]]]:
         """Batches of like length, the longest first; it takes as many at once as it has workers.
 
         What is found for one row is told while others are searched; of rows that it has no room for nothing.
         """
         options = _SEARCHES[search.kind() or ""][1](search)
+        # Where each step takes the best token, how probable it is costs a pass over all of them.
+        options["return_scores"] = detail != "text" or not search.steady
         workers = self.layouts.chosen(bulk=True).workers
         waiting = []
         batches = self.model.batches(given, longest, search.steady, options["beam_size"], workers)
@@ -139,16 +157,16 @@ class Searching:
         self,
         engine: Any,
         given: Sequence[Sequence[int]],
-        rows: list[list[Hypothesis] | None],
+        rows: Mapping[int, list[Hypothesis]],
         alpha: float,
-        detail: bool,
+        detail: Detail,
     ) -> None:
         """Probabilities of single tokens: what it found is read once more."""
         places = [
             (row, some, place)
-            for row, some in enumerate(rows)
-            for place, one in enumerate(some or ())
-            if some is not None and (detail or math.isnan(one.log_prob))
+            for row, some in rows.items()
+            for place, one in enumerate(some)
+            if _is_to_be_judged(one, detail)
         ]
         if not places:
             return
@@ -161,6 +179,10 @@ class Searching:
             again = normalise(sure.log_prob, len(own), alpha)
             known_for_sure = self.model.weighs_all and not math.isnan(known.score)
             some[place] = replace(sure, score=known.score if known_for_sure else again)
+
+
+def _is_to_be_judged(found: Hypothesis, detail: Detail) -> bool:
+    return detail == "tokens" or (detail == "scores" and math.isnan(found.log_prob))
 
 
 class Reading:
@@ -179,8 +201,8 @@ class Reading:
         return "it writes nothing with a model that reads"
 
     def search(
-        self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec, detail: bool
-    ) -> list[list[Hypothesis] | None]:
+        self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec, detail: Detail
+    ) -> Iterator[tuple[int, list[Hypothesis] | None]]:
         raise NotImplementedError
 
     def refusal_to_read(self, layer: int | None) -> str | None:

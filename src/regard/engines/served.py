@@ -1,5 +1,6 @@
 """What differs between the kinds of models whose searches CTranslate2 does."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -72,6 +73,7 @@ class Served:
         raise NotImplementedError
 
     def answer(self, result: Any) -> Iterator[tuple[list[str], float]]:
+        """What was found, and its score; not a number where that was not asked for."""
         raise NotImplementedError
 
     def judge(
@@ -113,13 +115,12 @@ class Translators(Served):
             max_decoding_length=limit,
             min_decoding_length=0,
             return_end_token=True,
-            return_scores=True,
             **options,
         )
         return futures
 
     def answer(self, result: Any) -> Iterator[tuple[list[str], float]]:
-        return zip(result.hypotheses, result.scores, strict=True)
+        return _scored(result.hypotheses, result.scores)
 
     def judge(
         self, engine: Any, texts: list[list[str]], written: list[list[str]], ended: list[bool]
@@ -184,13 +185,12 @@ class Generators(Served):
             min_length=0,
             include_prompt_in_result=False,
             return_end_token=True,
-            return_scores=True,
             **options,
         )
         return futures
 
     def answer(self, result: Any) -> Iterator[tuple[list[str], float]]:
-        return zip(result.sequences, result.scores, strict=True)
+        return _scored(result.sequences, result.scores)
 
     def judge(
         self, engine: Any, texts: list[list[str]], written: list[list[str]], ended: list[bool]
@@ -202,6 +202,10 @@ class Generators(Served):
         ]
         scored = engine.score_batch(whole, max_batch_size=BUDGET, batch_type="tokens", max_input_length=0)
         return [list(one.log_probs)[len(text) - 1 :] for text, one in zip(texts, scored, strict=True)]
+
+
+def _scored(found: list[list[str]], scores: list[float]) -> Iterator[tuple[list[str], float]]:
+    return zip(found, scores or [math.nan] * len(found), strict=True)
 
 
 def _may_differ(shortest: int, limit: int, steady: bool) -> int:

@@ -1,12 +1,16 @@
 """Answers as people and programs read them."""
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from regard.core.spec import Plain
 from regard.search.kept import KeptSentence
 
 END = "⟨end⟩"
 """Stands for the end token where pieces are shown."""
+Detail: TypeAlias = Literal["text", "scores", "tokens"]
+"""How much is told of an answer: what it says; its pieces, too, and how probable it is; and how probable each
+of them is. Who wants to know less may be answered sooner."""
 
 
 @dataclass(frozen=True)
@@ -15,13 +19,13 @@ class Candidate:
 
     text: str
     pieces: list[str]
-    """As the model wrote it, with ``⟨end⟩`` when it ended by itself."""
+    """As the model wrote it, with ``⟨end⟩`` when it ended by itself; none where only a text is asked for."""
     token_log_probs: list[float]
     """Natural logarithm of the probability of each piece; none where nobody asked for such detail."""
     log_prob: float
-    """Their sum: log p(answer | input)."""
+    """Their sum: log p(answer | input); perhaps not a number where only the text was asked for."""
     score: float
-    """What the search ranked by: log_prob / length^alpha."""
+    """What the search ranked by: log_prob / length^alpha; as known as that."""
     finished: bool
     """False when the greatest length cut it off, or a required word could not be placed."""
     facts: dict[str, Plain] = field(default_factory=dict)

@@ -122,11 +122,16 @@ class Continuation(Task):
         listens = asked.audience is not None and asked.audience.listens and search.steady
         if not prompts or engine is None or listens or self.refusal(asked.wishes, asked.keep):
             return {}
+
+        def find(given: Sequence[list[int]], room: Sequence[int]) -> list[list[Hypothesis] | None]:
+            by_row = dict(engine.search(given, room, search, asked.detail))
+            return [by_row[row] for row in range(len(given))]
+
         if self.model.longest is None or not search.steady:
-            found = engine.search(prompts, [int(longest)] * len(prompts), search, asked.detail)
+            found = find(prompts, [int(longest)] * len(prompts))
         else:
             found = found_in_windows(
-                lambda windows, room: engine.search(windows, room, search, asked.detail),
+                find,
                 prompts,
                 int(longest),
                 self.model.longest,

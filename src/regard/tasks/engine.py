@@ -4,7 +4,7 @@ A task asks an engine first and does for itself what the engine refuses, or give
 ways find the same; which programs there are is known above (``engines``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from jaxtyping import Float
@@ -13,6 +13,7 @@ from torch import Tensor
 from regard.core.sequences import Tokens
 from regard.search.hypotheses import Hypothesis
 from regard.search.search import SearchSpec
+from regard.tasks.answers import Detail
 
 if TYPE_CHECKING:
     from regard.tasks.task import Wishes
@@ -37,12 +38,13 @@ class Engine(Protocol):
         given: Sequence[Sequence[int]],
         longest: Sequence[int],
         search: SearchSpec,
-        detail: bool,
-    ) -> list[list[Hypothesis] | None]:
-        """The hypotheses for each of ``given``, best first; None for those that must be searched otherwise.
+        detail: Detail,
+    ) -> Iterator[tuple[int, list[Hypothesis] | None]]:
+        """The hypotheses for each of ``given`` by its place, best first, as soon as they are found; None for
+        those that must be searched otherwise.
 
-        ``longest`` is the number of steps after which each is cut off. Without ``detail`` probabilities of
-        single tokens may be left out.
+        ``longest`` is the number of steps after which each is cut off. What is not asked for in ``detail``
+        may be left out.
         """
 
     def refusal_to_read(self, layer: int | None) -> str | None:

@@ -17,7 +17,7 @@ from regard.data.layouts import Reading
 from regard.data.lexicon import Lexicon
 from regard.parts.pooling import SummingUpSpec
 from regard.search.search import SearchSpec
-from regard.tasks.answers import Answer, Candidate, Scored
+from regard.tasks.answers import Answer, Candidate, Detail, Scored
 from regard.tasks.engine import Engine
 
 Item = TypeVar("Item")
@@ -70,8 +70,7 @@ class Asked(NamedTuple):
     numbers: Sequence[int] | None = None
     """By which samples are drawn; where the texts stand in the whole input, counted from 0, by default."""
     audience: Audience | None = None
-    detail: bool = True
-    """Say how probable every token of an answer is; without it an engine may leave that out."""
+    detail: Detail = "tokens"
 
     def number(self, place: int) -> int:
         return self.first_line + place - 1 if self.numbers is None else self.numbers[place]
@@ -200,7 +199,7 @@ class Task(ABC):
         truncate: bool = False,
         keep: bool = False,
         window: int = WINDOW,
-        detail: bool = True,
+        detail: Detail = "tokens",
     ) -> Iterator[Answer]:
         """Answers in order, in memory that does not grow with the input."""
         line = 1

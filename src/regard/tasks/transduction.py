@@ -24,7 +24,7 @@ from regard.search.hypotheses import Hypothesis
 from regard.search.kept import Kept, KeptSentence
 from regard.search.required import RequiredWords
 from regard.search.search import SearchSpec
-from regard.tasks.answers import END, Answer, Candidate, Scored
+from regard.tasks.answers import END, Answer, Candidate, Detail, Scored
 from regard.tasks.engine import NO_ENGINE, Engine
 from regard.tasks.metrics import metric_named
 from regard.tasks.task import Asked, Audience, Evaluation, Means, Task, TaskSpec, Wishes, Written
@@ -80,11 +80,14 @@ class Transduction(Task):
         texts, wishes, first_line, truncate, keep, _, audience, _ = asked
         encoded = self._encode_sources(texts, first_line, truncate)
         answers = [Answer(text) for text in texts]
-        answered = self._found_by_engine(encoded, asked)
-        for row, hypotheses in answered.items():
-            answers[row] = self._answer(texts[row], encoded[row], hypotheses, engine=self.engine)
+        left = list(encoded)
+        for row, hypotheses in self._found_by_engine(encoded, asked):
+            left[row] = []
+            answers[row] = self._answer(
+                texts[row], encoded[row], hypotheses, asked.detail, engine=self.engine
+            )
         searcher = self.search.build()
-        for rows in self._batches([ids if row not in answered else [] for row, ids in enumerate(encoded)]):
+        for rows in self._batches(left):
             source = self._tokens([encoded[row] for row in rows])
             first = torch.full((len(rows),), self.target_tokenizer.begin, device=self.device)
             longest = self._longest(source.real.sum(1))
@@ -102,20 +105,23 @@ class Transduction(Task):
             )
             for row, number, hypotheses in zip(rows, numbers, found, strict=True):
                 search = kept.sentences[number] if kept is not None else None
-                answers[row] = self._answer(texts[row], encoded[row], hypotheses, search)
+                answers[row] = self._answer(texts[row], encoded[row], hypotheses, asked.detail, search)
         return answers
 
-    def _found_by_engine(self, encoded: Sequence[Sequence[int]], asked: Asked) -> dict[int, list[Hypothesis]]:
+    def _found_by_engine(
+        self, encoded: Sequence[Sequence[int]], asked: Asked
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
         """What an engine finds, by row; nothing where there is none, or none that can do what is asked."""
         rows = [row for row, ids in enumerate(encoded) if ids]
         if asked.audience is not None and asked.audience.listens and self.search.steady:
-            return {}
+            return
         if not rows or self.engine is None or self.refusal(asked.wishes, asked.keep):
-            return {}
+            return
         sources = [encoded[row] for row in rows]
         longest = self._longest(torch.tensor([len(ids) for ids in sources])).tolist()
-        found = self.engine.search(sources, longest, self.search, asked.detail)
-        return {row: hypotheses for row, hypotheses in zip(rows, found, strict=True) if hypotheses}
+        for place, hypotheses in self.engine.search(sources, longest, self.search, asked.detail):
+            if hypotheses:
+                yield rows[place], hypotheses
 
     def _longest(self, lengths: Int[Tensor, "sentences"]) -> Int[Tensor, "sentences"]:
         longest, most = self.search.longest(lengths), self.model.longest_target
@@ -126,11 +132,12 @@ class Transduction(Task):
         text: str,
         ids: Sequence[int],
         hypotheses: Sequence[Hypothesis],
+        detail: Detail,
         search: KeptSentence | None = None,
         engine: Engine | None = None,
     ) -> Answer:
-        pieces = [*self.source_tokenizer.pieces(ids[:-1]), END]
-        candidates = [self._candidate(hypothesis) for hypothesis in hypotheses]
+        pieces = [] if detail == "text" else [*self.source_tokenizer.pieces(ids[:-1]), END]
+        candidates = [self._candidate(hypothesis, detail) for hypothesis in hypotheses]
         return Answer(text, pieces, candidates, search, "torch" if engine is None else engine.name)
 
     @torch.inference_mode()
@@ -158,7 +165,7 @@ class Transduction(Task):
         """Answer all sources and judge the answers."""
         judge = metric_named(metric or "bleu")
         sources, references = ([record[side] for record in records] for side in (0, 1))
-        score = judge.compute([answer.text for answer in self.stream(sources, detail=False)], references)
+        score = judge.compute([answer.text for answer in self.stream(sources, detail="text")], references)
         return Evaluation({judge.name: score.value}, score.signature, len(records))
 
     def written(self, source: str, target: str | Candidate | None = None) -> Written:
@@ -236,11 +243,14 @@ class Transduction(Task):
         hall = Hall(audience, rows, lambda _: Unfolding(self.target_tokenizer.decode))
         return hall.constraints(self.target_tokenizer.end, self.search.steady)
 
-    def _candidate(self, hypothesis: Hypothesis) -> Candidate:
-        pieces = self.target_tokenizer.pieces(hypothesis.tokens)
+    def _candidate(self, hypothesis: Hypothesis, detail: Detail) -> Candidate:
+        pieces = list[str]()
+        if detail != "text":
+            end = [END] if hypothesis.finished else []
+            pieces = [*self.target_tokenizer.pieces(hypothesis.tokens), *end]
         return Candidate(
             text=self.target_tokenizer.decode(hypothesis.tokens),
-            pieces=[*pieces, END] if hypothesis.finished else pieces,
+            pieces=pieces,
             token_log_probs=hypothesis.token_log_probs,
             log_prob=hypothesis.log_prob,
             score=hypothesis.score,

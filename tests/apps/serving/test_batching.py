@@ -176,6 +176,28 @@ def test_while_an_engine_searches_the_next_batch_is_handed_in() -> None:
     batcher.close()
 
 
+@pytest.mark.parametrize(("elsewhere", "sizes"), [(True, [6, 4]), (False, [10])])
+def test_a_batch_leaves_some_for_the_next_where_an_engine_has_both(elsewhere: bool, sizes: list[int]) -> None:
+    work = Shouting(elsewhere=elsewhere)
+    batcher = Batcher("test", Size(budget=10_000, rows=100, linger=0.0, queue=9, deadline=60.0))
+    batcher.submit(ten := job(work, *"abcdefghij", length=100))
+    until(lambda: batcher.running == 10)
+    work.may.set()
+    assert ten.future.result(10) == list("ABCDEFGHIJ")
+    assert sorted(map(len, work.batches), reverse=True) == sizes
+    batcher.close()
+
+
+def test_what_is_next_to_nothing_is_not_divided() -> None:
+    work = Shouting(elsewhere=True)
+    batcher = Batcher("test", Size(budget=10_000, rows=100, linger=0.0, queue=9, deadline=60.0))
+    batcher.submit(ten := job(work, *"abcdefghij", length=6))
+    work.may.set()
+    assert ten.future.result(10) == list("ABCDEFGHIJ")
+    assert len(work.batches) == 1
+    batcher.close()
+
+
 def test_what_our_own_steps_compute_is_computed_batch_by_batch_beside_an_engine() -> None:
     own, engine = Shouting("own"), Shouting("engine", elsewhere=True)
     batcher = Batcher("test", SIZE)

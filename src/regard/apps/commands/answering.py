@@ -26,7 +26,7 @@ from regard.core.errors import UsageError
 if TYPE_CHECKING:
     from regard.apps.session import Run
     from regard.search.search import SearchSpec
-    from regard.tasks.answers import Answer
+    from regard.tasks.answers import Answer, Detail
 
 
 def run(
@@ -117,6 +117,7 @@ def run(
     kept = [f"search.constraints={json.dumps(repetition)}"] if repetition else []
     search = chosen_search(loaded, beam, greedy, sample, best, [*kept, *(settings or [])], drawing, tokens)
     wishes = Wishes(prefix, tuple(forbid or ()), tuple(require or ()), tuple(stop or ()))
+    detail: Detail = "tokens" if as_json else "scores" if search_tree else "text"
     interactive = str(file) == "-" and sys.stdin.isatty()
     if resume and out is None:
         raise UsageError("--resume goes on with a file: name it with --out")
@@ -128,7 +129,7 @@ def run(
             )
         say_engine(loaded.answered_by(search, wishes))
         write_document(
-            kind, file, out, lambda texts: loaded.stream(texts, search, wishes, truncate, detail=False)
+            kind, file, out, lambda texts: loaded.stream(texts, search, wishes, truncate, detail="text")
         )
         return
     if columns:
@@ -168,7 +169,7 @@ def run(
         write_lines(
             loaded,
             search,
-            Asked((), wishes, truncate=truncate, keep=search_tree, detail=as_json),
+            Asked((), wishes, truncate=truncate, keep=search_tree, detail=detail),
             lines,
             lambda answer: said_answer(loaded, answer, as_json, search_tree),
             Destination(file, out, resume, as_json),
@@ -181,7 +182,7 @@ def run(
         truncate,
         keep=search_tree,
         window=1 if interactive else WINDOW,
-        detail=as_json,
+        detail=detail,
     )
     for answer in answers:
         print(said_answer(loaded, answer, as_json, search_tree), flush=True)
@@ -248,13 +249,31 @@ def asked_run(
     shortlist: bool = False,
 ) -> "Run":
     """One run, or several asked as one."""
-    from regard.apps.session import load, load_together
+    from regard.apps.session import load
+    from regard.apps.settling import settle
     from regard.engines.choice import wanted_engine, wanted_precision
 
-    if not others:
-        if weights is not None:
-            raise UsageError("--weights shares the say among several runs: name the others with --with")
-        return load(folder, device, wanted_engine(engine), wanted_precision(precision), shortlist)
+    if others:
+        loaded = _together(folder, others, weights, device, engine, shortlist)
+    elif weights is not None:
+        raise UsageError("--weights shares the say among several runs: name the others with --with")
+    else:
+        loaded = load(folder, device, wanted_engine(engine), wanted_precision(precision), shortlist)
+    settle()
+    return loaded
+
+
+def _together(
+    folder: Path,
+    others: list[Path],
+    weights: str | None,
+    device: str | None,
+    engine: str,
+    shortlist: bool,
+) -> "Run":
+    from regard.apps.session import load_together
+    from regard.engines.choice import wanted_engine
+
     if shortlist:
         raise UsageError("--shortlist is of one run: not with --with")
     try:

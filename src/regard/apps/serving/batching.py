@@ -53,8 +53,8 @@ class Work(Protocol, Hashable):
 class Job:
     work: Work
     texts: Sequence[str]
-    lengths: Sequence[int]
-    """In tokens."""
+    costs: Sequence[int]
+    """About how many tokens each has."""
     numbers: Sequence[int]
     """By which samples are drawn."""
     hear: Callable[[int, str], None] | None = None
@@ -74,13 +74,9 @@ class Job:
     def waiting(self) -> int:
         return len(self.texts) - self.begun
 
-    def cost(self, place: int) -> int:
-        """An empty text is work too."""
-        return max(1, self.lengths[place])
-
     @property
     def waiting_cost(self) -> int:
-        return sum(self.cost(place) for place in range(self.begun, len(self.texts)))
+        return sum(self.costs[self.begun :])
 
     def keep(self, place: int, result: Any) -> None:
         self.results[place] = result
@@ -137,6 +133,10 @@ _HANDS = 2
 """One batch is with the engine, one is made ready."""
 _LONGEST = 4
 """Times ``linger`` that is waited for company at most."""
+_SHARE, _LEAST = 0.6, 64
+"""Of all that is here, what one batch takes where another may be begun meanwhile, and so few tokens anyway.
+Who took everything would, with clients that ask again when they are answered, get all of them together again
+and again, and the engine would wait for each such round."""
 
 
 class Batcher:
@@ -183,7 +183,7 @@ class Batcher:
             self._inside += 1
             self._tokens += job.waiting_cost
             # Those who come between keep company: to wake a thread for each costs more than it gains.
-            if self._enough() or (not self._lingering and self._may_begin(job.work)):
+            if self._enough(job.work) or (not self._lingering and self._may_begin(job.work)):
                 self._changed.notify()
         job.future.add_done_callback(lambda _: self._forget(job))
 
@@ -218,8 +218,15 @@ class Batcher:
                 self._tokens -= job.waiting_cost
                 self._changed.notify()
 
-    def _enough(self) -> bool:
-        return self._tokens >= self.size.budget or len(self._jobs) >= self.size.rows
+    def _enough(self, work: Work) -> bool:
+        return self._tokens >= self._share(work) or len(self._jobs) >= self.size.rows
+
+    def _share(self, work: Work) -> int:
+        """Tokens of the next batch at most."""
+        if not work.elsewhere:
+            return self.size.budget
+        here = self._tokens + self._running_tokens
+        return min(self.size.budget, max(_LEAST, round(_SHARE * here)))
 
     def _may_begin(self, work: Work) -> bool:
         return not self._computing or work.elsewhere
@@ -232,7 +239,7 @@ class Batcher:
         while rows := self._taken():
             begun, elsewhere = time.monotonic(), rows[0].job.work.elsewhere
             self._do(rows)
-            tokens = sum(row.job.cost(row.place) for row in rows)
+            tokens = sum(row.job.costs[row.place] for row in rows)
             with self._changed:
                 self.running -= len(rows)
                 self._running_tokens -= tokens
@@ -259,7 +266,7 @@ class Batcher:
     def _begun(self, work: Work) -> list[Row]:
         rows = self._next(work)
         self.running += len(rows)
-        self._running_tokens += sum(row.job.cost(row.place) for row in rows)
+        self._running_tokens += sum(row.job.costs[row.place] for row in rows)
         if not work.elsewhere:
             self._computing = True
         if self._jobs:  # another hand may be free for them
@@ -270,7 +277,7 @@ class Batcher:
         """Company may be on its way, not least those who have just been answered: wait as long as more come,
         unless there is enough already."""
         looked = time.monotonic()
-        while (oldest := self._oldest()) and not self._closing and not self._enough():
+        while (oldest := self._oldest()) and not self._closing and not self._enough(oldest.work):
             quiet = max(looked, self._jobs[-1].arrived) + self.size.linger
             latest = max(looked, oldest.arrived) + _LONGEST * self.size.linger
             if (until := min(quiet, latest) - time.monotonic()) <= 0:
@@ -282,18 +289,18 @@ class Batcher:
     def _next(self, work: Work) -> list[Row]:
         """A text of every job with this work, and again, until the budget is used."""
         jobs = [job for job in self._jobs if job.work == work]
-        rows, tokens = list[Row](), 0
-        while jobs and tokens < self.size.budget and len(rows) < self.size.rows:
+        rows, tokens, budget = list[Row](), 0, self._share(work)
+        while jobs and tokens < budget and len(rows) < self.size.rows:
             for job in jobs:
-                length = job.cost(job.begun)
-                if rows and (tokens + length > self.size.budget or len(rows) >= self.size.rows):
-                    tokens = self.size.budget
+                length = job.costs[job.begun]
+                if rows and (tokens + length > budget or len(rows) >= self.size.rows):
+                    tokens = budget
                     break
                 rows.append(Row(job, job.begun))
                 tokens, job.begun = tokens + length, job.begun + 1
             jobs = [job for job in jobs if job.waiting]
         self._jobs = [job for job in self._jobs if job.waiting]
-        self._tokens -= sum(row.job.cost(row.place) for row in rows)
+        self._tokens -= sum(row.job.costs[row.place] for row in rows)
         return rows
 
     def _do(self, rows: Sequence[Row]) -> None:

@@ -127,7 +127,7 @@ class Translation:
 
     def _work(self, desk: Desk) -> Answering:
         search = self.asking.search(desk, best=self.best if self.best > 1 else None)
-        return Answering(desk.run, search, detail=False)
+        return Answering(desk.run, search, detail="text")
 
 
 class PlainText:

@@ -38,7 +38,7 @@ class Metrics:
             "regard_batch_seconds", "What that took.", ("model",), buckets=_SECONDS, registry=here
         )
         self.read = Counter(
-            "regard_tokens_read", "Tokens of texts that were answered.", ("model",), registry=here
+            "regard_characters_read", "Characters of texts that were taken on.", ("model",), registry=here
         )
         self.reloads = Counter(
             "regard_reloads", "Runs whose folder changed.", ("model", "outcome"), registry=here

@@ -103,12 +103,12 @@ def routes(asking: Asking) -> APIRouter:
                 400, "dimensions: vectors have the size that the model gives them", field="dimensions"
             )
         texts = [asked.input] if isinstance(asked.input, str) else asked.input
-        desk, job, vectors = await asking.results(request, asked.model, _embedding, texts)
+        desk, _, vectors = await asking.results(request, asked.model, _embedding, texts)
         data = [
             {"object": "embedding", "index": number, "embedding": _written(vector, asked.encoding_format)}
             for number, vector in enumerate(vectors)
         ]
-        count = sum(job.lengths)
+        count = sum(await asking.tokens(desk, texts))
         usage = {"prompt_tokens": count, "total_tokens": count}
         reply = {"object": "list", "data": data, "model": desk.name, "usage": usage}
         return Response(_json(reply), media_type="application/json")
@@ -161,14 +161,13 @@ class Completion:
             )
         if asked.max_tokens == 0:
             desk = await self.asking.shelf.desk(asked.model)
-            read = sum(len(desk.tokenizer.encode(prompt)) for prompt in prompts)
             nothing = Candidate("", [], [], 0.0, 0.0, finished=False)
             found = [[(nothing, Answer(prompt))] * asked.n for prompt in prompts]
         else:
             texts, numbers = await self._rows()
-            desk, job, answers = await self.asking.results(request, asked.model, self._work, texts, numbers)
-            copies = len(texts) // len(prompts)
-            read, found = sum(job.lengths) // copies, self._found(answers, copies)
+            desk, _, answers = await self.asking.results(request, asked.model, self._work, texts, numbers)
+            found = self._found(answers, len(texts) // len(prompts))
+        read = sum(await self.asking.tokens(desk, prompts))
         written, choices = 0, list[dict[str, Any]]()
         for place, candidates in enumerate(found):
             written += sum(len(candidate.pieces) for candidate, _ in candidates)
@@ -199,7 +198,7 @@ class Completion:
             self._search(desk),
             self.wishes,
             keep=bool(asked.logprobs),
-            detail=asked.logprobs is not None,
+            detail="scores" if asked.logprobs is None else "tokens",
             streams=asked.stream,
         )
 
@@ -263,7 +262,8 @@ class Completion:
                         written += len(candidate.pieces)
                         index += 1
                 if self.asked.stream_options is not None and self.asked.stream_options.include_usage:
-                    usage = {"usage": _usage(sum(job.lengths), written)}
+                    read = sum(await self.asking.tokens(desk, job.texts))
+                    usage = {"usage": _usage(read, written)}
                     yield _event(self._reply(desk.name, []) | usage)
         except Exception as error:  # the status is sent already: the stream itself must tell
             yield _event(refusal_of(error).content("/v1"))

@@ -14,7 +14,7 @@ from regard.apps.serving.refusals import Refusal, refusal_of
 from regard.apps.serving.shelf import Desk
 from regard.apps.serving.strict import Body, question
 from regard.apps.serving.works import Answering, Looking
-from regard.tasks.answers import Answer
+from regard.tasks.answers import Answer, Detail
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -127,7 +127,8 @@ def _answering(asking: Asking, desk: Desk, asked: RunRequest) -> Answering:
         seed=asked.seed,
     )
     wishes = asking.wishes(asked.stop, asked.prefix, asked.forbid, asked.require)
-    return Answering(desk.run, search, wishes, asked.truncate, asked.tree, asked.detail, streams=asked.stream)
+    detail: Detail = "tokens" if asked.detail else "scores"
+    return Answering(desk.run, search, wishes, asked.truncate, asked.tree, detail, streams=asked.stream)
 
 
 async def _events(model: str, coming: AsyncIterator[Piece | list[Answer]]) -> AsyncIterator[str]:

@@ -1,7 +1,6 @@
 """A server as a process: a socket, and an end in which everything that was accepted is answered."""
 
 import asyncio
-import gc
 import logging
 import signal
 import socket
@@ -11,6 +10,7 @@ from types import FrameType
 import uvicorn
 
 from regard.apps.serving.gate import Gate
+from regard.apps.settling import settle
 from regard.core.errors import UsageError
 
 _CONNECTIONS = 4096
@@ -31,9 +31,7 @@ class Draining(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # What is loaded stays: without this, everybody waits whenever the collector walks through all of it.
-        gc.collect()
-        gc.freeze()
+        settle()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await asyncio.sleep(_FAREWELL)

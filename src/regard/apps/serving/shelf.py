@@ -191,7 +191,7 @@ def _warm_up(task: Task, run: Run) -> None:
     first = max(tokenizer.pad, tokenizer.unknown, tokenizer.begin, tokenizer.end) + 1
     spelled = tokenizer.decode([number % tokenizer.size for number in range(first, first + _WARMING_TOKENS)])
     try:
-        task.answer(Asked([spelled] * _WARMING_TEXTS, truncate=True, detail=False))
+        task.answer(Asked([spelled] * _WARMING_TEXTS, truncate=True, detail="text"))
     except RegardError as error:  # a run that reads more than plain lines is loaded by its first request
         log.info("not warmed up: %s", error)
 

@@ -11,7 +11,7 @@ from regard.apps.session import Run
 from regard.inspection.alignment import alignment
 from regard.inspection.trace import Trace
 from regard.search.search import SearchSpec
-from regard.tasks.answers import Answer, Scored
+from regard.tasks.answers import Answer, Detail, Scored
 from regard.tasks.task import NO_WISHES, Asked, Wishes
 
 
@@ -22,8 +22,7 @@ class Answering:
     wishes: Wishes = NO_WISHES
     truncate: bool = False
     keep: bool = False
-    detail: bool = True
-    """Probabilities of single tokens are wanted."""
+    detail: Detail = "tokens"
     streams: bool = False
     """Somebody listens while answers are written."""
 
