@@ -1,5 +1,6 @@
 """Operands that steps share: the same numbers and the same gradients as without sharing."""
 
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -101,3 +102,18 @@ def test_looks_at_shared_values_are_products() -> None:
         return torch.autograd.grad(cost, [weights, values])
 
     torch.testing.assert_close(gradients(Values(values)), gradients(lambda some: some @ values))
+
+
+@pytest.mark.parametrize("operand", ["weights", "values"])
+def test_nothing_is_kept_when_gradients_are_made(operand: str) -> None:
+    """Python's collector does not see through torch's graphs: what holds itself there is never let go."""
+    first, weight, own = operands(True)
+    product: Callable[[Tensor], Tensor] = Weights(weight, own)
+    if operand == "values":
+        product = Values(weight[None, None].transpose(-1, -2))
+    x = first if operand == "weights" else first[None, None]
+    cost = chain(product, x)
+    torch.autograd.grad(cost, [first, weight])
+    ledger = weakref.ref(product._ledger)  # type: ignore[attr-defined]
+    del product, cost
+    assert ledger() is None

@@ -20,13 +20,12 @@ from torch import Tensor
 
 from regard.parts.linear import factor, rounded_rows
 
-_SCORES_AT_ONCE = 1 << 23
-"""Scores of one chunk: 32 megabytes, a block of one size whatever the batch, which the allocator finds again.
-Larger ones were faulted in anew, page by page, which took as long as all else that is done with them."""
+_SCORES_AT_ONCE = 1 << 26
+"""Scores of one chunk: a quarter of a gigabyte. Smaller ones were slower: each reads all of W three times."""
 _NEXT_TO_NOTHING = 1e-30
 """Below this a probability loses digits, and its logarithm is taken another way."""
-_FEWEST_ROWS = 512
-"""Each chunk reads all of W three times: fewer rows are not worth that."""
+_FEWEST_ROWS = 64
+"""A matrix product over fewer rows wastes more than the cache saves."""
 
 
 def readable_cross_entropy(

@@ -77,7 +77,8 @@ class _Products:
         return x if self.dtype is None else rounded_rows(x, self.dtype)
 
     def note(self, given: Tensor, slopes: Tensor) -> None:
-        self._given.append(given)
+        # What remembers how it was made would keep that, and so this ledger, for ever.
+        self._given.append(given.detach())
         self._slopes.append(slopes)
 
     def note_bias(self, slopes: Tensor) -> None:
@@ -158,7 +159,7 @@ class _Readings:
         self._slopes: list[Tensor] = []
 
     def note(self, weights: Tensor, slopes: Tensor) -> None:
-        self._weights.append(weights)
+        self._weights.append(weights.detach())
         self._slopes.append(slopes)
 
     def close(self) -> Tensor:
