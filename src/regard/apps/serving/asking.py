@@ -25,6 +25,10 @@ _MOST_TOKENS = 4
 """Of a character: a byte each."""
 
 
+_LOOK_AFTER = 0.1
+"""Seconds."""
+
+
 class Piece(NamedTuple):
     """Some more of the answer to one text."""
 
@@ -53,8 +57,7 @@ class Asking:
         loop = asyncio.get_running_loop()
         over = Over(loop)
         job.future.add_done_callback(lambda _: self._post.tell(over))
-        gone = loop.create_task(_left(request))
-        gone.add_done_callback(lambda _: over.settle())
+        leaving = _Leaving(request, over)
         late = loop.call_later(self._seconds(seconds), over.settle)
         try:
             await over.waiting
@@ -64,9 +67,9 @@ class Asking:
             raise refusal_of(error) from error
         finally:
             late.cancel()
-            gone.cancel()
+            leaving.forget()
             job.future.cancel()  # leaves the queue, or the batch
-        if gone.done():
+        if leaving.seen:
             raise Refusal(499, "the client has left")  # for those who count; nobody reads it
         raise self._too_late(seconds)
 
@@ -234,9 +237,28 @@ def own_numbers(count: int) -> list[int]:
     return [secrets.randbits(62) for _ in range(count)]
 
 
-async def _left(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+class _Leaving:
+    """Whether a client has left. Most are answered before it is worth while to look."""
+
+    def __init__(self, request: Request, over: Over) -> None:
+        self._request, self._over = request, over
+        self._looking: asyncio.Task[None] | None = None
+        self._later = over.loop.call_later(_LOOK_AFTER, self._look)
+        self.seen = False
+
+    def forget(self) -> None:
+        self._later.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
+
+    def _look(self) -> None:
+        self._looking = self._over.loop.create_task(self._left())
+
+    async def _left(self) -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
+        self.seen = True
+        self._over.settle()
 
 
 async def _together(

@@ -10,6 +10,7 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
 from regard.apps.serving.asking import Asking
+from regard.apps.serving.batching import Work
 from regard.apps.serving.limits import Limits
 from regard.apps.serving.refusals import Refusal
 from regard.apps.serving.shelf import Desk, Offer
@@ -125,9 +126,12 @@ class Translation:
             )
         return kinds
 
-    def _work(self, desk: Desk) -> Answering:
-        search = self.asking.search(desk, best=self.best if self.best > 1 else None)
-        return Answering(desk.run, search, detail="text")
+    def _work(self, desk: Desk) -> Work:
+        def answering() -> Work:
+            search = self.asking.search(desk, best=self.best if self.best > 1 else None)
+            return Answering(desk.run, search, detail="text")
+
+        return desk.once(("translate", self.best), answering)
 
 
 class PlainText:

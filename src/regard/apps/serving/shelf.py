@@ -8,13 +8,13 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-from regard.apps.serving.batching import Batcher
+from regard.apps.serving.batching import Batcher, Work
 from regard.apps.serving.metrics import Metrics
 from regard.apps.serving.refusals import Refusal
 from regard.apps.session import Run
@@ -48,6 +48,13 @@ class Desk:
         self.since = int(time.time())
         self.tokenizer = next(iter(run.lexicon.values()))
         self.search = lru_cache(maxsize=256)(self._search)
+        self._works: dict[Hashable, Work] = {}
+
+    def once(self, name: Hashable, make: Callable[[], Work]) -> Work:
+        """What few names ask for again and again is made once for each."""
+        if name not in self._works:
+            self._works[name] = make()
+        return self._works[name]
 
     def _search(self, kind: str | None, changes: tuple[tuple[str, object], ...]) -> SearchSpec:
         """The run's own search with some fields changed, or another one with what all have in common."""

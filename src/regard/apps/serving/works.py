@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +27,7 @@ class Answering:
     streams: bool = False
     """Somebody listens while answers are written."""
 
-    @property
+    @cached_property
     def elsewhere(self) -> bool:
         """An engine searches, unless it is to be heard while it does."""
         heard = self.streams and self.search.steady
