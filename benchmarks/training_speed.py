@@ -30,20 +30,36 @@ class Size(NamedTuple):
     heads: int
     dropout: float
     kind: str = "transformer"
+    settings: tuple[str, ...] = ()
+    """What makes the recipe as large as that."""
 
 
 SIZES = {
     "tiny": Size("transformer_tiny", 4, 128, 256, 4, 0.3),
     "small": Size("transformer", 3, 256, 1024, 4, 0.1),
-    "recurrent": Size("bahdanau", 1, 128, 256, 1, 0.3, "recurrent"),
+    "recurrent": Size(
+        "bahdanau",
+        1,
+        128,
+        256,
+        1,
+        0.3,
+        "recurrent",
+        (
+            "model.encoder.embedding.width=128",
+            "model.decoder.embedding.width=128",
+            "model.decoder.stack.blocks.0.mixers.0.cell.width=256",
+            "model.decoder.stack.blocks.0.mixers.0.readout=128",
+        ),
+    ),
 }
 
 
 def entries(size: Size, folder: Path, batch_tokens: int) -> list[Entry]:
     common = ["--folder", str(folder), "--batch-tokens", str(batch_tokens)]
     shape = [f"--{name}={getattr(size, name)}" for name in ("layers", "width", "hidden", "heads", "dropout")]
-    subwords = [word for setting in SUBWORDS for word in ("--set", setting)]
-    found = [Entry("regard", "regard_training.py", [*common, "--recipe", size.recipe, *subwords])]
+    settings = [word for setting in (*SUBWORDS, *size.settings) for word in ("--set", setting)]
+    found = [Entry("regard", "regard_training.py", [*common, "--recipe", size.recipe, *settings])]
 
     def peer(name: str, *more: str, python: str | None = None) -> None:
         program = f"{name.replace('-', '_')}_training.py"

@@ -114,7 +114,7 @@ def test_another_width_is_refused_with_both_numbers_where_it_was_chosen(tmp_path
         ("bilstm_tagger", "text", 80, None),  # 50 of it are spelled
         ("rnn_lm", "text", 30, None),
         ("deep_tagger", "text", 30, None),
-        ("bahdanau", "source", 128, 30),  # one table for both sides
+        ("bahdanau", "source", 256, 30),  # one table for both sides
         ("gpt", "text", 256, 30),  # all of a Transformer is as wide as its embedding
         ("transformer", "source", 256, 30),
         ("bert", "text", 256, 30),

@@ -27,13 +27,15 @@ def seq2seq() -> SystemSpec:
 
 def bahdanau() -> SystemSpec:
     """Bidirectional GRU encoder; the decoder looks with its last state, then steps."""
+    looking = LookThenStepSpec(
+        cell=GatedSpec(width=320), score=AdditiveSpec(hidden=256), readout=256, bridge=EndsSpec()
+    )
     return translator(
-        encoder=stack(RecurrentSpec(cell=GatedSpec(width=256), direction="both")),
-        decoder=stack(
-            LookThenStepSpec(
-                cell=GatedSpec(width=256), score=AdditiveSpec(hidden=256), readout=128, bridge=EndsSpec()
-            )
-        ),
+        encoder=stack(RecurrentSpec(cell=GatedSpec(width=256), direction="both"), dropout=0.4),
+        decoder=stack(looking, dropout=0.4),
+        width=256,
+        dropout=0.4,
+        subwords=6000,
     )
 
 
@@ -51,11 +53,17 @@ def stack(mixer: MixerSpec, layers: int = 1, dropout: float = 0.3) -> StackSpec:
     return StackSpec(blocks=(BlockSpec(mixers=(mixer,), join=PlainSpec(dropout=dropout), repeat=layers),))
 
 
-def translator(encoder: StackSpec, decoder: StackSpec, width: int = 128, dropout: float = 0.3) -> SystemSpec:
+def translator(
+    encoder: StackSpec,
+    decoder: StackSpec,
+    width: int = 128,
+    dropout: float = 0.3,
+    subwords: int = 10_000,
+) -> SystemSpec:
     embedding = EmbeddingSpec(width=width, dropout=dropout)
     model = SequenceToSequenceSpec(
         encoder=EncoderSpec(embedding=embedding, stack=encoder),
         decoder=DecoderSpec(embedding=embedding, stack=decoder),
         tie="all",
     )
-    return translation(model, peak=3e-3, warmup=100)
+    return translation(model, peak=3e-3, warmup=100, subwords=subwords)
