@@ -17,8 +17,8 @@ from regard.stacks.stack import BlockSpec, StackSpec
 from regard.training.optimisation import Adam, AdamW
 
 NO_MOMENTUM = (0.0, 0.99)
-"""Of Adam, as for the LSTMs of Melis et al. (2018): with momentum the perplexity of Penn Treebank stayed above
-170 where it is 114 without."""
+"""Of Adam, as for the LSTMs of Melis et al. (2018): after 3,325 updates Penn Treebank's perplexity was
+150 without, and 200 with momentum and a lower rate."""
 
 
 def char_lm() -> SystemSpec:
