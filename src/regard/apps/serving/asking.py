@@ -21,12 +21,10 @@ _AT_ONCE = 20_000
 """Characters that are counted in tokens without leaving the event loop."""
 _CHARACTERS = 4
 """Of a token, about: how much is done at once need not be exact."""
-_MOST_TOKENS = 4
-"""Of a character: a byte each."""
-
-
+_MOST_TOKENS = 33
+"""Of a character: a byte each of what it may become where a tokenizer writes it out (U+FDFA in NFKC)."""
 _LOOK_AFTER = 0.1
-"""Seconds."""
+"""Seconds after which it is watched whether who asked still waits."""
 
 
 class Piece(NamedTuple):
