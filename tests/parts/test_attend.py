@@ -194,12 +194,24 @@ def test_short_sequences_learn_batched_and_long_ones_fused() -> None:
     assert "ScaledDotProduct" in taken(49)
 
 
-def test_a_learned_bias_gets_its_gradient() -> None:
+@pytest.mark.parametrize(
+    "shape", [(1, HEADS, QUERIES, KEYS), (BATCH, 1, QUERIES, KEYS), (BATCH, HEADS, 1, KEYS)]
+)
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_learned_bias_gets_its_gradient(shape: tuple[int, ...], masked: bool) -> None:
     tensors = [part.requires_grad_() for part in parts()]
-    bias = random(1, HEADS, QUERIES, KEYS, seed=8).requires_grad_()
+    bias = random(*shape, seed=8).requires_grad_()
+    mask = random(BATCH, 1, QUERIES, KEYS, seed=9) > -0.5 if masked else None
+    aim = random(BATCH, HEADS, QUERIES, VALUE, seed=10)
     slopes = [
-        torch.autograd.grad(attend(*tensors, scaled(), bias=bias, watch=w).sum(), bias)[0]
+        torch.autograd.grad((attend(*tensors, scaled(), mask, bias, watch=w) * aim).sum(), bias)[0]
         for w in (None, look)
     ]
     torch.testing.assert_close(*slopes)
     assert slopes[0].abs().max() > 0.01
+
+
+def test_where_a_bias_is_learned_long_sequences_are_batched_too() -> None:
+    tensors = [random(1, 1, count, WIDTH).requires_grad_() for count in (3, 60, 60)]
+    found = attend(*tensors, scaled(), bias=random(1, 1, 3, 60).requires_grad_())
+    assert "Batched" in type(found.grad_fn).__name__

@@ -224,3 +224,23 @@ def test_distance_is_what_dai_et_al_write() -> None:
                 q, k = query[0, head, i], keys[0, head, j]
                 expected = ((q + u[head]) @ k + (q + v[head]) @ r) * width**-0.5
                 torch.testing.assert_close(scores[0, head, i, j], expected)
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(1, 1), (1, 6), (2, 2), (4, 4), (3, 9), (5, 2)])
+def test_distances_of_one_stretch_are_read_off_and_equal_those_looked_up(queries: int, keys: int) -> None:
+    """The same rows beside one with a gap, for which every pair is looked up."""
+    torch.manual_seed(2)
+    positions = DistanceSpec().build(2, 4).double()
+    query = torch.randn(3, 2, queries, 4).double().requires_grad_()
+    key_place = torch.tensor([[0], [7], [3]]) + torch.arange(keys)
+    query_place = torch.tensor([[2], [9], [5]]) + torch.arange(queries)
+    torn = query_place.clone()
+    torn[2, 0] -= 1
+    read, looked_up = (positions.bias(query, place, key_place) for place in (query_place, torn))
+    assert read is not None
+    assert looked_up is not None
+    torch.testing.assert_close(read[:2], looked_up[:2])
+    torch.testing.assert_close(read[2, :, 1:], looked_up[2, :, 1:])
+    aim = torch.randn_like(read[:2])
+    slopes = [torch.autograd.grad((found[:2] * aim).sum(), query)[0] for found in (read, looked_up)]
+    torch.testing.assert_close(*slopes)

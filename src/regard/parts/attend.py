@@ -87,8 +87,9 @@ _SHORT = 48
 
 def _is_better_batched(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> bool:
     learning = torch.is_grad_enabled() and (query.requires_grad or keys.requires_grad or values.requires_grad)
+    # Where a bias is learned, torch has no fused attention on a processor.
     learned_bias = bias is not None and bias.requires_grad
-    return query.is_cpu and learning and not learned_bias and 0 < keys.shape[2] <= _SHORT
+    return query.is_cpu and learning and keys.shape[2] > 0 and (learned_bias or keys.shape[2] <= _SHORT)
 
 
 def _batched(
@@ -115,7 +116,7 @@ class _Batched(torch.autograd.Function):
     """All sentences and heads in one matrix product each way; the weights are kept, not computed again.
 
     With P = softmax(S), S = scale · Q Kᵀ + bias:  ∂V = Pᵀ ∂O,  ∂P = ∂O Vᵀ,  ∂S = P ⊙ (∂P − Σ_k ∂P P),
-    ∂Q = scale · ∂S K,  ∂K = scale · ∂Sᵀ Q.
+    ∂Q = scale · ∂S K,  ∂K = scale · ∂Sᵀ Q,  and ∂bias = ∂S, summed where one bias serves several.
     """
 
     @staticmethod
@@ -128,7 +129,7 @@ class _Batched(torch.autograd.Function):
         if bias is not None:
             scores.view(batch, heads, queries, -1).add_(bias)
         weights = torch.softmax(scores, -1, out=scores)
-        ctx.scale = scale
+        ctx.scale, ctx.bias_shape = scale, None if bias is None else bias.shape
         ctx.save_for_backward(query, keys, values, weights)
         return torch.bmm(weights, values).view(batch, heads, queries, -1)
 
@@ -142,7 +143,11 @@ class _Batched(torch.autograd.Function):
         d_scores = torch._softmax_backward_data(d_weights, weights, -1, weights.dtype)
         d_query = _scaled_product(d_scores, keys, ctx.scale)
         d_keys = _scaled_product(d_scores.transpose(1, 2), query, ctx.scale)
-        return (*(part.view(*heads, *part.shape[1:]) for part in (d_query, d_keys, d_values)), None, None)
+        d_bias: Tensor | None = None
+        if ctx.needs_input_grad[4]:
+            d_bias = d_scores.view(*heads, *d_scores.shape[1:]).sum_to_size(ctx.bias_shape)
+        parts = (part.view(*heads, *part.shape[1:]) for part in (d_query, d_keys, d_values))
+        return (*parts, None, d_bias)
 
 
 def _scaled_product(left: Tensor, right: Tensor, scale: float) -> Tensor:

@@ -274,15 +274,52 @@ class Distance(PairPositions):
         query_position: Int[Tensor, "batch query"],
         key_position: Int[Tensor, "batch key"],
     ) -> Float[Tensor, "#batch heads query key"] | None:
+        if _is_one_stretch(query_position, key_position):
+            # Here distances differ by one from key to key and from query to query, the same in every row.
+            gap, keys = int(query_position[0, 0] - key_position[0, 0]), key_position.shape[1]
+            nearest, farthest = gap - keys + 1, gap + query_position.shape[1] - 1
+            return slid(self._by_distance(query, torch.arange(farthest, nearest - 1, -1)), keys)
         distance = query_position[:, :, None] - key_position[:, None, :]
         nearest, farthest = (int(distance.min()), int(distance.max())) if distance.numel() else (0, 0)
-        all_distances = torch.arange(nearest, farthest + 1, device=distance.device)
-        heads, width = query.shape[1], query.shape[3]
-        waves: Tensor = self.project(self.waves(all_distances[None])[0].to(query.dtype))
+        by_distance = self._by_distance(query, torch.arange(nearest, farthest + 1))
+        return by_distance.gather(-1, (distance - nearest)[:, None].expand(-1, query.shape[1], -1, -1))
+
+    def _by_distance(
+        self, query: Float[Tensor, "batch heads query width"], distances: Int[Tensor, "distance"]
+    ) -> Float[Tensor, "batch heads query distance"]:
+        batch, heads, queries, width = query.shape
+        waves: Tensor = self.project(self.waves(distances[None].to(query.device))[0].to(query.dtype))
         by_head = waves.view(-1, heads, width).permute(1, 2, 0)
-        by_distance: Tensor = (query + self.place) @ by_head * float(width) ** -0.5
-        index = (distance - nearest)[:, None].expand(-1, heads, -1, -1)
-        return by_distance.gather(-1, index)
+        # Every row is compared with the same waves: one product a head, not one a row and head.
+        asked = (query + self.place).transpose(0, 1).reshape(heads, batch * queries, width)
+        compared: Tensor = asked @ (by_head * float(width) ** -0.5)
+        return compared.view(heads, batch, queries, len(distances)).transpose(0, 1)
+
+
+def _is_one_stretch(
+    query_position: Int[Tensor, "batch query"], key_position: Int[Tensor, "batch key"]
+) -> bool:
+    """Whether queries and keys both count up one by one, equally far apart in every row."""
+    if not query_position.numel() or not key_position.numel():
+        return False
+    gap = query_position[:, 0] - key_position[:, 0]
+    steps = (query_position.diff(), key_position.diff())
+    return all(bool((step == 1).all()) for step in steps) and bool((gap == gap[0]).all())
+
+
+def slid(
+    by_distance: Float[Tensor, "batch heads query distance"], keys: int
+) -> Float[Tensor, "batch heads query {keys}"]:
+    """Row i begins at column queries − 1 − i (Dai et al. 2019 appendix B).
+
+    That is a row of one column less, read off the same memory: no index for every pair, and a gradient that
+    is a copy.
+    """
+    batch, heads, queries, distances = by_distance.shape
+    if queries == 1:
+        return by_distance
+    flat = by_distance.flatten(2)[:, :, queries - 1 : -1]
+    return flat.view(batch, heads, queries, distances - 1)[..., :keys]
 
 
 class DistanceSpec(PairPositionSpec):
