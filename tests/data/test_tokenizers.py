@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from regard.core.errors import RunError, UsageError
 from regard.data.byte_pairs import merge_steps
 from regard.data.tokenizers import Marks, Tokenizer, TokenizerSpec
-from regard.data.units import LEARNED_MARKS, SPECIALS
+from regard.data.units import LEARNED_MARKS, SPECIALS, Unit
 
 UNITS = ("bpe", "byte_bpe", "wordpiece", "word", "character")
 CORPUS = [
@@ -115,6 +115,13 @@ def test_what_is_unknown_stays_visible() -> None:
     assert TOKENIZERS["word"].decode(TOKENIZERS["word"].encode("low unheard, man")) == "low <unk>, man"
     assert TOKENIZERS["wordpiece"].decode(TOKENIZERS["wordpiece"].encode("low Жж man")) == "low <unk> man"
     assert TOKENIZERS["character"].encode("aЖ")[1] == LEARNED_MARKS.unknown
+
+
+@pytest.mark.parametrize("unit", ["word", "blank", "wordpiece", "bpe"])
+def test_a_text_that_writes_the_mark_of_the_unknown_itself_keeps_its_spaces(unit: Unit) -> None:
+    """As the Penn Treebank does."""
+    tokenizer = Tokenizer.train(TokenizerSpec(unit=unit, size=60), ["the <unk> and the <unk> <unk>"])
+    assert tokenizer.decode(tokenizer.encode("the <unk> <unk> and")) == "the <unk> <unk> and"
 
 
 @pytest.mark.parametrize("unit", UNITS)

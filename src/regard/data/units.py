@@ -173,7 +173,7 @@ def _joined_words(spec: TokenizerSpec) -> decoders.Decoder:
         "blank",
         "wordpiece",
     ):  # a whole word is unknown, and the space before it with it
-        steps.append(decoders.Replace(UNKNOWN, SPACE + UNKNOWN))
+        steps.append(decoders.Replace(Regex(f"^{UNKNOWN}$"), SPACE + UNKNOWN))
     if spec.unit == "wordpiece":
         steps.append(decoders.Replace(Regex(f"^{CONTINUED}(?=.)"), ""))
     return decoders.Sequence(
