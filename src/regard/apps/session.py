@@ -49,6 +49,7 @@ class Run:
         self.path, self.spec, self.model, self.device = path, spec, model, device
         self.lexicon, self.seal = lexicon, seal
         self.wanted_engine, self.precision, self.listed = engine, precision, listed
+        self._last_task: tuple[SearchSpec | None, Task | None] = (None, None)
 
     @cached_property
     def engine(self) -> Choice:
@@ -100,7 +101,12 @@ class Run:
         return [answer.text for answer in self.stream(texts, detail="text")]
 
     def task(self, search: SearchSpec | None = None) -> Task:
-        return self._task(search, self.engine.engine)
+        search = search or self.spec.search
+        known, task = self._last_task
+        if task is None or known is not search:  # who asks line by line asks the same way again
+            task = self._task(search, self.engine.engine)
+            self._last_task = search, task
+        return task
 
     def _task(self, search: SearchSpec | None = None, engine: Engine | None = None) -> Task:
         search = search or self.spec.search

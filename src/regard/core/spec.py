@@ -11,7 +11,7 @@ import importlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 import yaml
@@ -59,11 +59,7 @@ class Spec(BaseModel):
     @classmethod
     def kind(cls) -> str | None:
         """Short name within the family; "module:Class" for a part that lives outside this package."""
-        path = f"{cls.__module__}:{cls.__qualname__}"
-        family = _family_of(cls)
-        if family is None or family is cls:
-            return None
-        return next((name for name, where in family.kinds.items() if where == path), path)
+        return _kind_of(cls)
 
     def to_dict(self) -> dict[str, Plain]:
         kind = self.kind()
@@ -162,6 +158,15 @@ def _mapping(values: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(values, Mapping):
         raise UsageError(f"{where}: expected a mapping of fields, got {values!r}")
     return values
+
+
+@cache
+def _kind_of(cls: type[Spec]) -> str | None:
+    path = f"{cls.__module__}:{cls.__qualname__}"
+    family = _family_of(cls)
+    if family is None or family is cls:
+        return None
+    return next((name for name, where in family.kinds.items() if where == path), path)
 
 
 def _family_of(cls: type[Spec]) -> type[Spec] | None:

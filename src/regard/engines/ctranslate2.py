@@ -19,7 +19,7 @@ from regard.search.hypotheses import Hypothesis, normalise
 from regard.search.search import SearchSpec
 from regard.tasks.answers import Detail
 from regard.tasks.engine import LAST
-from regard.tasks.task import Wishes
+from regard.tasks.task import NO_WISHES, Wishes
 
 NAME = "ctranslate2"
 _ALMOST_NO_PENALTY = 1e-9
@@ -60,7 +60,7 @@ class Searching:
     def refusal(self, search: SearchSpec, wishes: Wishes, keep: bool) -> str | None:
         if keep:
             return "it cannot show its search"
-        if wishes != Wishes():
+        if wishes != NO_WISHES:
             return "it knows no wishes about words"
         if search.constraints:
             return f"it is not given the constraint {search.constraints[0].kind()!r}"

@@ -101,7 +101,9 @@ class Translators(Served):
     ) -> Iterator[Batch]:
         most = self.positions
         rows = [row for row, ids in enumerate(given) if len(ids) <= most and longest[row] <= most]
-        if rows:
+        if len(rows) == 1:
+            yield Batch(rows, longest[rows[0]])
+        elif rows:
             lengths = np.array([len(given[row]) for row in rows], dtype=np.int64)
             for batch in shares(lengths, workers, self.budget // beam):
                 some = [rows[index] for index in batch]

@@ -45,9 +45,9 @@ class SearchSpec(Spec):
     constraints: tuple[ConstraintSpec, ...] = ()
     """What holds for every sentence; constraints of single sentences are handed to the search itself."""
 
-    def longest(self, source_lengths: Int[Tensor, "sentences"]) -> Int[Tensor, "sentences"]:
-        """Greatest length of each answer, given the lengths of the sources (0 where there is none)."""
-        return (source_lengths * self.longest_ratio).long() + self.longest_extra
+    def longest(self, source: int) -> int:
+        """Greatest length of an answer to a source of that length (0 where there is none)."""
+        return int(source * self.longest_ratio) + self.longest_extra
 
     @property
     def answers(self) -> int:

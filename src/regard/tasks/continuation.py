@@ -118,7 +118,7 @@ class Continuation(Task):
 
     def _found_by_engine(self, prompts: Sequence[list[int]], asked: Asked) -> dict[int, list[Hypothesis]]:
         """What an engine finds, by row; nothing where there is none, or none that can do what is asked."""
-        engine, search, longest = self.engine, self.search, self._longest(1).item()
+        engine, search, longest = self.engine, self.search, self.search.longest(0)
         listens = asked.audience is not None and asked.audience.listens and search.steady
         if not prompts or engine is None or listens or self.refusal(asked.wishes, asked.keep):
             return {}
@@ -128,19 +128,19 @@ class Continuation(Task):
             return [by_row[row] for row in range(len(given))]
 
         if self.model.longest is None or not search.steady:
-            found = find(prompts, [int(longest)] * len(prompts))
+            found = find(prompts, [longest] * len(prompts))
         else:
             found = found_in_windows(
                 find,
                 prompts,
-                int(longest),
+                longest,
                 self.model.longest,
                 search.alpha,
             )
         return {row: hypotheses for row, hypotheses in enumerate(found) if hypotheses}
 
     def _longest(self, prompts: int) -> Int[Tensor, "prompts"]:
-        return self.search.longest(torch.zeros(prompts, dtype=torch.long, device=self.device))
+        return torch.full((prompts,), self.search.longest(0), device=self.device)
 
     def _answer(
         self,

@@ -75,38 +75,43 @@ class Transduction(Task):
     def refusal(self, wishes: Wishes, keep: bool) -> str | None:
         return NO_ENGINE if self.engine is None else self.engine.refusal(self.search, wishes, keep)
 
-    @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
-        texts, wishes, first_line, truncate, keep, _, audience, _ = asked
-        encoded = self._encode_sources(texts, first_line, truncate)
-        answers = [Answer(text) for text in texts]
+        encoded = self._encode_sources(asked.texts, asked.first_line, asked.truncate)
+        answers = [Answer(text) for text in asked.texts]
         left = list(encoded)
         for row, hypotheses in self._found_by_engine(encoded, asked):
             left[row] = []
             answers[row] = self._answer(
-                texts[row], encoded[row], hypotheses, asked.detail, engine=self.engine
+                asked.texts[row], encoded[row], hypotheses, asked.detail, engine=self.engine
             )
-        searcher = self.search.build()
-        for rows in self._batches(left):
-            source = self._tokens([encoded[row] for row in rows])
-            first = torch.full((len(rows),), self.target_tokenizer.begin, device=self.device)
-            longest = self._longest(source.real.sum(1))
+        if any(left):
+            for row, hypotheses, search in self._found_by_steps(left, asked):
+                answers[row] = self._answer(asked.texts[row], left[row], hypotheses, asked.detail, search)
+        return answers
+
+    @torch.inference_mode()
+    def _found_by_steps(
+        self, encoded: Sequence[Sequence[int]], asked: Asked
+    ) -> list[tuple[int, list[Hypothesis], KeptSentence | None]]:
+        """What our own search finds, by row, with the whole search where it is kept."""
+        everything, searcher = list[tuple[int, list[Hypothesis], KeptSentence | None]](), self.search.build()
+        for rows in self._batches(encoded):
+            longest = [self._longest(len(encoded[row])) for row in rows]
             numbers = [asked.number(row) for row in rows]
-            kept = Kept() if keep else None
+            kept = Kept() if asked.keep else None
             found = searcher(
                 self.model.step,
-                self.model.start(source),
-                first,
+                self.model.start(self._tokens([encoded[row] for row in rows])),
+                torch.full((len(rows),), self.target_tokenizer.begin, device=self.device),
                 self.target_tokenizer.end,
-                longest,
-                [*self._constraints(wishes, len(rows)), *self._heard(audience, rows)],
+                torch.tensor(longest, device=self.device),
+                [*self._constraints(asked.wishes, len(rows)), *self._heard(asked.audience, rows)],
                 kept,
                 numbers,
             )
-            for row, number, hypotheses in zip(rows, numbers, found, strict=True):
-                search = kept.sentences[number] if kept is not None else None
-                answers[row] = self._answer(texts[row], encoded[row], hypotheses, asked.detail, search)
-        return answers
+            searches = [None if kept is None else kept.sentences[number] for number in numbers]
+            everything += zip(rows, found, searches, strict=True)
+        return everything
 
     def _found_by_engine(
         self, encoded: Sequence[Sequence[int]], asked: Asked
@@ -118,14 +123,14 @@ class Transduction(Task):
         if not rows or self.engine is None or self.refusal(asked.wishes, asked.keep):
             return
         sources = [encoded[row] for row in rows]
-        longest = self._longest(torch.tensor([len(ids) for ids in sources])).tolist()
+        longest = [self._longest(len(ids)) for ids in sources]
         for place, hypotheses in self.engine.search(sources, longest, self.search, asked.detail):
             if hypotheses:
                 yield rows[place], hypotheses
 
-    def _longest(self, lengths: Int[Tensor, "sentences"]) -> Int[Tensor, "sentences"]:
-        longest, most = self.search.longest(lengths), self.model.longest_target
-        return longest if most is None else longest.clamp_max(most)
+    def _longest(self, source: int) -> int:
+        longest, most = self.search.longest(source), self.model.longest_target
+        return longest if most is None else min(longest, most)
 
     def _answer(
         self,

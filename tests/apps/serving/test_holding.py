@@ -5,6 +5,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from copy import copy
 from itertools import chain
 from pathlib import Path
 
@@ -33,7 +34,9 @@ class Hold:
 
         class Held(Run):
             def task(self, search: SearchSpec | None = None) -> Task:
-                task = super().task(search)
+                task = copy(
+                    super().task(search)
+                )  # a run keeps its last task: what holds it must not hold it twice
                 answer: Callable[[Asked], list[Answer]] = task.answer
 
                 def waiting(asked: Asked) -> list[Answer]:
