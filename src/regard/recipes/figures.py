@@ -34,6 +34,40 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "--set data.tokenizer.unit=blank",
         ),
     ),
+    "awd_lstm": (
+        Figure(
+            "Penn Treebank (test)",
+            "perplexity",
+            "87.99",
+            "36 minutes of one thread",
+            "--set data.tokenizer.unit=blank",
+        ),
+    ),
+    "gpt": (
+        Figure(
+            "Penn Treebank (test)",
+            "perplexity",
+            "86.92",
+            "27 minutes of one thread",
+            "seven layers, 128 wide",
+        ),
+        Figure(
+            "Tiny Shakespeare (validation)",
+            "nats a character",
+            "1.4883",
+            "an hour of one thread",
+            "--set data.tokenizer.unit=character --set data.window=256",
+        ),
+    ),
+    "transformer_xl": (
+        Figure(
+            "Penn Treebank (test)",
+            "perplexity",
+            "77.83",
+            "33 minutes of one thread",
+            "seven layers, 128 wide",
+        ),
+    ),
     "ngram": (
         Figure(
             "Penn Treebank (test)",

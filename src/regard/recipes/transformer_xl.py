@@ -21,9 +21,7 @@ def transformer_xl() -> SystemSpec:
     data = TextSpec(
         tokenizer=TokenizerSpec(unit="byte_bpe", size=10_000), order="running", window=64, rows=32
     )
-    attention = SelfAttentionSpec(
-        heads=8, dropout=0.1, positions=DistanceSpec(), radius=128, carries="inputs"
-    )
+    attention = SelfAttentionSpec(heads=8, positions=DistanceSpec(), radius=128, carries="inputs")
     block = BlockSpec(
         mixers=(attention, PointwiseSpec(hidden=1024, activation="gelu_tanh")),
         join=PreNormSpec(dropout=0.1),
