@@ -86,7 +86,7 @@ def _chosen(wanted: Wanted, precision: Precision, run: Candidate) -> Choice:
         return _none(wanted, 'ctranslate2 is not installed (pip install "ctranslate2>=4.6")')
     if (kind := run.model.kind() or "") not in _SERVED:
         return _none(wanted, f"a model of kind {kind!r} is not served by another program")
-    from regard.interop.ctranslate2_specs import InexpressibleError
+    from regard.interop.ctranslate2_words import InexpressibleError
 
     way = _SERVED[kind]
     try:
@@ -126,7 +126,7 @@ def _what_reads(run: Candidate) -> Any:
 
 def _translating(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engine:
     from regard.engines.served import Shortlisted, Translators
-    from regard.interop.ctranslate2_specs import POSITIONS
+    from regard.interop.ctranslate2_weights import POSITIONS
 
     kind = Translators if run.listed is None else Shortlisted
     return _searching(run, precision, folder, kind(run.lexicon["source"], run.lexicon["target"], POSITIONS))

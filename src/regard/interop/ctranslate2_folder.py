@@ -13,7 +13,9 @@ from regard.data.lexicon import Lexicon
 from regard.data.shortlists import Shortlist
 from regard.data.tokenizers import Tokenizer
 from regard.interop.aside import written_aside
-from regard.interop.ctranslate2_specs import InexpressibleError, TheirSpec, names_of, their_model
+from regard.interop.ctranslate2_specs import names_of, their_model
+from regard.interop.ctranslate2_weights import TheirSpec
+from regard.interop.ctranslate2_words import InexpressibleError
 from regard.models.model import ModelSpec
 from regard.training import durable
 
