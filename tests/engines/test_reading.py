@@ -10,6 +10,8 @@ from regard.apps.exchange import import_run
 from regard.apps.session import Run, load
 from regard.core.errors import DataError, UsageError
 from regard.parts.pooling import SummingUpSpec
+from regard.search.greedy import GreedySpec
+from regard.tasks.task import NO_WISHES
 from regard.tasks.vectors import WordVector
 from tests.apps.conftest import Command
 from tests.engines.small_readers import PAIRS, POSITIONS, READERS, SENTENCES, judge, reader, reader_of
@@ -153,6 +155,20 @@ def test_a_writer_gives_vectors_by_our_own_steps(tmp_path: Path) -> None:
     run = writer_of(writer(), tmp_path / "run", ending=False)
     assert run.embedded_by() == "torch (it gives no states of models that write)"
     assert np.array_equal(run.embed(["a", "b"]), load(run.path, engine="torch").embed(["a", "b"]))
+    with pytest.raises(UsageError, match="cannot do what is asked: it gives no states of models that write"):
+        load(run.path, engine="ctranslate2").embedded_by()
+
+
+def test_a_writer_asked_for_vectors_as_answers_says_who_made_them(tmp_path: Path) -> None:
+    run = writer_of(writer("task={kind: vectors}"), tmp_path / "run", ending=False)
+    assert run.answered_by() == "torch (it gives no states of models that write)"
+    assert run.answers(["a"])[0].engine == "torch"
+
+
+def test_a_reader_writes_nothing(bert: Run) -> None:
+    assert bert.engine.searching is None
+    said = bert.engine.refusal_to_search(GreedySpec(), NO_WISHES, keep=False)
+    assert said == "it writes nothing with a model that reads"
 
 
 def test_a_reader_that_others_trained_gives_the_same_vectors(tmp_path: Path) -> None:

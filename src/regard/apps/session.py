@@ -15,7 +15,7 @@ from regard.apps.embedding import summing_up
 from regard.apps.shortlists import read_shortlist
 from regard.core.errors import RunError, UsageError
 from regard.data.lexicon import Lexicon
-from regard.engines.choice import Candidate, Choice, Listed, Wanted, choose
+from regard.engines.choice import Candidate, Listed, Wanted, choose
 from regard.engines.layout import Precision
 from regard.inspection.trace import Trace, trace_writing
 from regard.models.mixture import Mixture
@@ -23,7 +23,7 @@ from regard.parts.pooling import SummingUpSpec
 from regard.recipes.system import SystemSpec
 from regard.search.search import SearchSpec
 from regard.tasks.answers import Answer, Detail, Scored
-from regard.tasks.engine import Engine
+from regard.tasks.engine import NO_ENGINE, Engines
 from regard.tasks.task import NO_WISHES, WINDOW, Evaluation, Means, Task, Wishes, windows
 from regard.tasks.vectors import Embedder, Reads, WordVector
 from regard.training.run_folder import RunFolder
@@ -52,12 +52,12 @@ class Run:
         self._last_task: tuple[SearchSpec | None, Task | None] = (None, None)
 
     @cached_property
-    def engine(self) -> Choice:
+    def engine(self) -> Engines:
         """Who answers: the fastest that can do the same, converted the first time it is needed."""
         if self.seal is None:
             if self.wanted_engine not in ("auto", "torch"):
                 raise UsageError(f"--engine {self.wanted_engine}: {_NOT_ONE}")
-            return Choice(None, _NOT_ONE)
+            return Engines(reason=_NOT_ONE)
         weights = self.model.state_dict()
         run = Candidate(
             self.path, self.seal, self.spec.model, self.lexicon, weights, self.device, self.listed
@@ -68,22 +68,22 @@ class Run:
         self, search: SearchSpec | None = None, wishes: Wishes = NO_WISHES, keep: bool = False
     ) -> str:
         """In words: which engine does what is asked, and why not another."""
-        return self._in_words(lambda _: self.task(search).refusal(wishes, keep))
+        return self._in_words(lambda: self.task(search).refusal(wishes, keep))
 
     def evaluated_by(self, search: SearchSpec | None = None) -> str:
         """The same of an evaluation."""
-        return self._in_words(lambda _: self.task(search).refusal_to_evaluate())
+        return self._in_words(lambda: self.task(search).refusal_to_evaluate())
 
     def embedded_by(self, summing: SummingUpSpec | None = None) -> str:
         """The same of vectors."""
         self.embedder()  # refuses what has none
         layer = (summing or self.spec.task.summing_up()).layer
-        return self._in_words(lambda engine: engine.refusal_to_read(layer))
+        return self._in_words(lambda: self.engine.refusal_to_read(layer))
 
-    def _in_words(self, refusal: Callable[[Engine], str | None]) -> str:
-        engine, reason = self.engine
+    def _in_words(self, refusal: Callable[[], str | None]) -> str:
+        engine, reason = self.engine.engine, self.engine.reason
         if engine is not None:
-            reason = refusal(engine) or ""
+            reason = refusal() or ""
             if reason and self.wanted_engine == engine.name:
                 raise UsageError(f"--engine {engine.name}: cannot do what is asked: {reason}")
             if not reason:
@@ -104,13 +104,13 @@ class Run:
         search = search or self.spec.search
         known, task = self._last_task
         if task is None or known is not search:  # who asks line by line asks the same way again
-            task = self._task(search, self.engine.engine)
+            task = self._task(search, self.engine)
             self._last_task = search, task
         return task
 
-    def _task(self, search: SearchSpec | None = None, engine: Engine | None = None) -> Task:
+    def _task(self, search: SearchSpec | None = None, engines: Engines = NO_ENGINE) -> Task:
         search = search or self.spec.search
-        means = Means(self.model, self.lexicon, self.spec.data, search, self.device, engine)
+        means = Means(self.model, self.lexicon, self.spec.data, search, self.device, engines)
         return self.spec.task.build(means)
 
     def answers(
@@ -198,7 +198,7 @@ class Run:
                 f"{self.path}: a model of kind {self.spec.model.kind()!r} has no vectors of texts"
             )
         tokenizer = next(iter(self.lexicon.values()))  # that of what is read comes first
-        return Embedder(self.model, self.task(), tokenizer, self.device, self.engine.engine)
+        return Embedder(self.model, self.task(), tokenizer, self.device, self.engine.reading)
 
     def trace(self, source: str, target: str | None = None) -> Trace:
         """What the model looked at while it wrote ``target`` (its own answer when none is given)."""

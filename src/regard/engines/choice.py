@@ -14,7 +14,7 @@ from regard.data.lexicon import Lexicon
 from regard.data.shortlists import Shortlist
 from regard.engines.layout import Layouts, Precision, for_states
 from regard.models.model import ModelSpec
-from regard.tasks.engine import Engine
+from regard.tasks.engine import Engines
 
 if TYPE_CHECKING:
     from regard.interop.ctranslate2_folder import VocabularyMap
@@ -36,13 +36,6 @@ def _one_of(name: str, option: str, options: tuple[str, ...]) -> str:
     if name not in options:
         raise UsageError(f"{option} {name}: there is no such one{nearest(name, options)}")
     return name
-
-
-class Choice(NamedTuple):
-    engine: Engine | None
-    """None: our own steps."""
-    reason: str
-    """Why it is not another."""
 
 
 class Listed(NamedTuple):
@@ -68,18 +61,18 @@ class Candidate(NamedTuple):
     """Given where answers shall consist of what is on it."""
 
 
-def choose(wanted: Wanted, precision: Precision, run: Candidate) -> Choice:
+def choose(wanted: Wanted, precision: Precision, run: Candidate) -> Engines:
     """One that answers from a shortlist, where there is one; no other does."""
-    choice = _chosen(wanted, precision, run)
-    if run.listed is not None and choice.engine is None:
-        reason = "not with --engine torch" if wanted == "torch" else choice.reason
+    chosen = _chosen(wanted, precision, run)
+    if run.listed is not None and chosen.engine is None:
+        reason = "not with --engine torch" if wanted == "torch" else chosen.reason
         raise UsageError(f"--shortlist: only CTranslate2 answers from one: {reason}")
-    return choice
+    return chosen
 
 
-def _chosen(wanted: Wanted, precision: Precision, run: Candidate) -> Choice:
+def _chosen(wanted: Wanted, precision: Precision, run: Candidate) -> Engines:
     if wanted == "torch":
-        return Choice(None, "as asked")
+        return Engines(reason="as asked")
     if run.device.type != "cpu":
         return _none(wanted, f"tensors are on {run.device.type}")
     if find_spec("ctranslate2") is None:
@@ -94,13 +87,13 @@ def _chosen(wanted: Wanted, precision: Precision, run: Candidate) -> Choice:
         words = None if run.listed is None else _words(run, run.listed)
     except InexpressibleError as error:
         return _none(wanted, str(error))
-    return Choice(way.engine(run, precision, lambda: _folder(run, way, words)), "")
+    return way.engines(run, precision, lambda: _folder(run, way, words))
 
 
-def _none(wanted: Wanted, reason: str) -> Choice:
+def _none(wanted: Wanted, reason: str) -> Engines:
     if wanted != "auto":
         raise UsageError(f"--engine {wanted}: cannot answer for this run: {reason}")
-    return Choice(None, reason)
+    return Engines(reason=reason)
 
 
 class Way(NamedTuple):
@@ -108,7 +101,7 @@ class Way(NamedTuple):
 
     make: Callable[[Candidate], Any]
     """The model in the terms of CTranslate2."""
-    engine: Callable[[Candidate, Precision, Callable[[], Path]], Engine]
+    engines: Callable[[Candidate, Precision, Callable[[], Path]], Engines]
     """Who answers with it, once it is in the folder."""
 
 
@@ -124,7 +117,7 @@ def _what_reads(run: Candidate) -> Any:
     return their_reader(run.model, run.lexicon, run.weights)
 
 
-def _translating(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engine:
+def _translating(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engines:
     from regard.engines.served import Shortlisted, Translators
     from regard.interop.ctranslate2_weights import POSITIONS
 
@@ -138,7 +131,7 @@ def _words(run: Candidate, listed: Listed) -> "VocabularyMap":
     return vocabulary_map(listed.shortlist, run.lexicon["source"], run.lexicon["target"], listed.seal)
 
 
-def _continuing(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engine:
+def _continuing(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engines:
     from regard.engines.served import Generators
     from regard.interop.ctranslate2_specs import positions_of
 
@@ -146,19 +139,24 @@ def _continuing(run: Candidate, precision: Precision, folder: Callable[[], Path]
     return _searching(run, precision, folder, Generators(tokenizer, tokenizer, positions))
 
 
-def _searching(run: Candidate, precision: Precision, folder: Callable[[], Path], served: Any) -> Engine:
+def _searching(run: Candidate, precision: Precision, folder: Callable[[], Path], served: Any) -> Engines:
     from regard.engines.ctranslate2 import Searching
     from regard.interop.ctranslate2_folder import KEPT
 
     large = sum(weight.numel() for weight in run.weights.values()) > _LARGE
     notes = run.path / KEPT / "layouts.json"
-    return Searching(folder, served, Layouts(precision, notes, large=large, manner=served.manner))
+    layouts = Layouts(precision, notes, large=large, manner=served.manner)
+    return Engines(
+        searching=Searching(folder, served, layouts), reason="it gives no states of models that write"
+    )
 
 
-def _reading(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engine:
+def _reading(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engines:
     from regard.engines.ctranslate2 import Reading
 
-    return Reading(folder, for_states(precision))
+    return Engines(
+        reading=Reading(folder, for_states(precision)), reason="it writes nothing with a model that reads"
+    )
 
 
 _SERVED: dict[str, Way] = {

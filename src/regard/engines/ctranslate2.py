@@ -51,12 +51,6 @@ class Searching:
         said = (self.name, self.layouts.chosen(bulk=True).describe(), self.model.manner)
         return ", ".join(filter(None, said))
 
-    def refusal_to_read(self, layer: int | None) -> str | None:
-        return "it gives no states of models that write"
-
-    def read(self, tokens: Tokens) -> Float[Tensor, "batch time width"]:
-        raise NotImplementedError
-
     def refusal(self, search: SearchSpec, wishes: Wishes, keep: bool) -> str | None:
         if keep:
             return "it cannot show its search"
@@ -66,9 +60,9 @@ class Searching:
             return f"it is not given the constraint {search.constraints[0].kind()!r}"
         if search.shortest:
             return f"it counts answers of at least {search.shortest} tokens otherwise"
-        refusal: Callable[[Any], str | None]
-        refusal, _ = _SEARCHES.get(search.kind() or "", (_unknown_search, _no_options))
-        return refusal(search)
+        if (kind := search.kind() or "") not in _SEARCHES:
+            return f"it knows no search of kind {search.kind()!r} that gives the same answers"
+        return _SEARCHES[kind].refusal(search)
 
     def search(
         self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec, detail: Detail
@@ -120,7 +114,7 @@ class Searching:
 
         What is found for one row is told while others are searched; of rows that it has no room for nothing.
         """
-        options = _SEARCHES[search.kind() or ""][1](search)
+        options = _SEARCHES[search.kind() or ""].options(search)
         # Where each step takes the best token, how probable it is costs a pass over all of them.
         options["return_scores"] = detail != "text" or not search.steady
         workers = self.layouts.chosen(bulk=True).workers
@@ -197,15 +191,7 @@ class Reading:
     def describe(self) -> str:
         return f"{self.name}, {self.layout.describe()}"
 
-    def refusal(self, search: SearchSpec, wishes: Wishes, keep: bool) -> str | None:
-        return "it writes nothing with a model that reads"
-
-    def search(
-        self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec, detail: Detail
-    ) -> Iterator[tuple[int, list[Hypothesis] | None]]:
-        raise NotImplementedError
-
-    def refusal_to_read(self, layer: int | None) -> str | None:
+    def refusal(self, layer: int | None) -> str | None:
         asked = "all layers" if layer is None else f"layer {layer}"
         return None if layer == LAST else f"it gives the states of its last layer, not of {asked}"
 
@@ -230,12 +216,13 @@ def _load_encoder(folder: Path, layout: Layout) -> Any:
 # ---------------------------------------------------------------- searches, by kind
 
 
-def _unknown_search(search: SearchSpec) -> str | None:
-    return f"it knows no search of kind {search.kind()!r} that gives the same answers"
+class KnownSearch(NamedTuple):
+    """A kind of search that it does, too."""
 
-
-def _no_options(search: SearchSpec) -> dict[str, Any]:
-    raise NotImplementedError
+    refusal: Callable[[Any], str | None]
+    """Why it would find something else than we do; None when it finds the same."""
+    options: Callable[[Any], dict[str, Any]]
+    """How it is told."""
 
 
 def _any_greedy(search: SearchSpec) -> str | None:
@@ -266,8 +253,7 @@ def _common(search: SearchSpec) -> dict[str, Any]:
     return {"length_penalty": search.alpha or _ALMOST_NO_PENALTY}
 
 
-_SEARCHES: dict[str, tuple[Callable[[Any], str | None], Callable[[Any], dict[str, Any]]]] = {
-    "greedy": (_any_greedy, _greedy),
-    "beam": (_same_beam, _beam),
+_SEARCHES: dict[str, KnownSearch] = {
+    "greedy": KnownSearch(_any_greedy, _greedy),
+    "beam": KnownSearch(_same_beam, _beam),
 }
-"""Whether it does such a search as we do, and how it is told."""

@@ -20,7 +20,7 @@ from regard.data.layouts import Reading
 from regard.data.tokenizers import Tokenizer
 from regard.tasks.answers import Answer, Candidate, Scored
 from regard.tasks.correlation import pearson, spearman
-from regard.tasks.engine import LAST, NO_ENGINE, Engine, answering
+from regard.tasks.engine import LAST, NO_ENGINE, Engines, ReadingEngine, answering
 from regard.tasks.metrics import metric_named
 from regard.tasks.task import NO_WISHES, Asked, Evaluation, Means, Task, TaskSpec, Wishes, Written
 
@@ -47,7 +47,7 @@ class ClassificationSpec(TaskSpec):
             means.device,
             means.search.answers,
             self.budget,
-            means.engine,
+            means.engines,
         )
 
 
@@ -60,16 +60,17 @@ class Classification(Task):
     device: torch.device
     best: int
     budget: int
-    engine: Engine | None = None
+    engines: Engines = NO_ENGINE
 
     def refusal(self, wishes: Wishes, keep: bool) -> str | None:
-        return NO_ENGINE if self.engine is None else self.engine.refusal_to_read(LAST)
+        return self.engines.refusal_to_read(LAST)
 
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
         """The most probable classes of every text."""
         readings = self.data.rows_of(self.tokenizer, asked.texts, asked.first_line)
-        log_probs, engine = self._log_probs(readings), answering(self.engine, self.refusal(NO_WISHES, False))
+        log_probs = self._log_probs(readings)
+        engine = answering(self.engines.reading, self.refusal(NO_WISHES, False))
         return [
             Answer(text, self.tokenizer.pieces(reading[0].ids), self._candidates(row), engine=engine)
             for text, reading, row in zip(asked.texts, readings, log_probs, strict=True)
@@ -127,7 +128,8 @@ class Classification(Task):
         ]
 
     def _log_probs(self, readings: Sequence[tuple[Reading, ...]]) -> Float[Tensor, "texts labels"]:
-        scores = judged(self.model, readings, self.tokenizer.pad, self.device, self.budget, self.engine)
+        engine = self.engines.reading
+        scores = judged(self.model, readings, self.tokenizer.pad, self.device, self.budget, engine)
         return scores.log_softmax(-1)
 
 
@@ -144,7 +146,7 @@ class SimilaritySpec(TaskSpec):
             cast(LabelledSpec, means.data),
             means.device,
             self.budget,
-            means.engine,
+            means.engines,
         )
 
 
@@ -155,15 +157,16 @@ class Similarity(Task):
     data: LabelledSpec
     device: torch.device
     budget: int
-    engine: Engine | None = None
+    engines: Engines = NO_ENGINE
 
     def refusal(self, wishes: Wishes, keep: bool) -> str | None:
-        return NO_ENGINE if self.engine is None else self.engine.refusal_to_read(LAST)
+        return self.engines.refusal_to_read(LAST)
 
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
         readings = self.data.rows_of(self.tokenizer, asked.texts, asked.first_line)
-        values, engine = self._values(readings), answering(self.engine, self.refusal(NO_WISHES, False))
+        values = self._values(readings)
+        engine = answering(self.engines.reading, self.refusal(NO_WISHES, False))
         return [
             Answer(
                 text,
@@ -215,7 +218,8 @@ class Similarity(Task):
         return self.data.readings(self.tokenizer, texts, first_line)
 
     def _values(self, readings: Sequence[tuple[Reading, ...]]) -> Float[Tensor, "texts"]:
-        scores = judged(self.model, readings, self.tokenizer.pad, self.device, self.budget, self.engine)
+        engine = self.engines.reading
+        scores = judged(self.model, readings, self.tokenizer.pad, self.device, self.budget, engine)
         return scores[:, 0]
 
 
@@ -225,7 +229,7 @@ def judged(
     padding: int,
     device: torch.device,
     budget: int,
-    engine: Engine | None = None,
+    engine: ReadingEngine | None = None,
 ) -> Float[Tensor, "texts scores"]:
     """Scores of examples, in their order, read together with such as are as long."""
     lengths = np.array(
@@ -235,7 +239,7 @@ def judged(
     found = dict[int, Tensor]()
     for numbers in evaluation_batches(lengths, budget):
         tokens = tokens_of([row for number in numbers for row in examples[number]], padding).to(device)
-        if engine is None or engine.refusal_to_read(LAST):
+        if engine is None or engine.refusal(LAST):
             scores = model.judge(tokens, None)
         else:
             scores = model.judged(Memory(engine.read(tokens), tokens.real), None)

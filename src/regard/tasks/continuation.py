@@ -23,7 +23,7 @@ from regard.search.listening import StopTexts, cut_at
 from regard.search.search import SearchSpec
 from regard.tasks.answers import END, Answer, Candidate, Scored
 from regard.tasks.blanks import BlanksSpec
-from regard.tasks.engine import NO_ENGINE, Engine
+from regard.tasks.engine import NO_ENGINE, Engine, Engines
 from regard.tasks.judging import Judge
 from regard.tasks.task import NO_WISHES, Asked, Evaluation, Means, Task, TaskSpec, Wishes, Written
 from regard.tasks.unfolding import Hall, Unfolding
@@ -47,7 +47,7 @@ class ContinuationSpec(TaskSpec):
 
     def build(self, means: Means) -> "Continuation":
         model = cast(TextModel, means.model)
-        return Continuation(model, means.lexicon["text"], means.search, means.device, self, means.engine)
+        return Continuation(model, means.lexicon["text"], means.search, means.device, self, means.engines)
 
     def together(self, others: Sequence[TaskSpec]) -> TaskSpec:
         """One that does not carry its state cannot be asked as if it did; two directions meet at a blank."""
@@ -79,12 +79,12 @@ class Continuation(Task):
     search: SearchSpec
     device: torch.device
     spec: ContinuationSpec
-    engine: Engine | None = None
+    engines: Engines = NO_ENGINE
 
     # Writing
 
     def refusal(self, wishes: Wishes, keep: bool) -> str | None:
-        return NO_ENGINE if self.engine is None else self.engine.refusal(self.search, wishes, keep)
+        return self.engines.refusal_to_search(self.search, wishes, keep)
 
     def refusal_to_evaluate(self) -> str | None:
         return "a text is judged by our own steps"
@@ -95,9 +95,9 @@ class Continuation(Task):
         texts, wishes, first_line, truncate, keep, _, audience, _ = asked
         prompts = [self._prompt(text, line, truncate) for line, text in enumerate(texts, start=first_line)]
         answers = [Answer(text) for text in texts]
-        by_engine = self._found_by_engine(prompts, asked)
+        engine, by_engine = self.engines.searching, self._found_by_engine(prompts, asked)
         for row, hypotheses in by_engine.items():
-            answers[row] = self._answer(texts[row], prompts[row], hypotheses, wishes.stop, engine=self.engine)
+            answers[row] = self._answer(texts[row], prompts[row], hypotheses, wishes.stop, engine=engine)
         left = [row for row in range(len(texts)) if row not in by_engine]
         by_length = sorted(left, key=lambda row: len(prompts[row]))
         for begin in range(0, len(by_length), _TOGETHER):
@@ -118,7 +118,7 @@ class Continuation(Task):
 
     def _found_by_engine(self, prompts: Sequence[list[int]], asked: Asked) -> dict[int, list[Hypothesis]]:
         """What an engine finds, by row; nothing where there is none, or none that can do what is asked."""
-        engine, search, longest = self.engine, self.search, self.search.longest(0)
+        engine, search, longest = self.engines.searching, self.search, self.search.longest(0)
         listens = asked.audience is not None and asked.audience.listens and search.steady
         if not prompts or engine is None or listens or self.refusal(asked.wishes, asked.keep):
             return {}

@@ -5,7 +5,7 @@ ways find the same; which programs there are is known above (``engines``).
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
@@ -18,7 +18,6 @@ from regard.tasks.answers import Detail
 if TYPE_CHECKING:
     from regard.tasks.task import Wishes
 
-NO_ENGINE = "there is no other"
 LAST = -1
 """The layer that everything is read off unless someone asks for another."""
 
@@ -29,6 +28,11 @@ class Engine(Protocol):
 
     def describe(self) -> str:
         """Its name, and how it is driven."""
+
+
+@runtime_checkable
+class SearchingEngine(Engine, Protocol):
+    """Writes whole answers."""
 
     def refusal(self, search: SearchSpec, wishes: "Wishes", keep: bool) -> str | None:
         """Why it cannot search as is asked; None when it can."""
@@ -47,11 +51,41 @@ class Engine(Protocol):
         may be left out.
         """
 
-    def refusal_to_read(self, layer: int | None) -> str | None:
+
+@runtime_checkable
+class ReadingEngine(Engine, Protocol):
+    """Reads whole batches."""
+
+    def refusal(self, layer: int | None) -> str | None:
         """Why it does not give the states after this layer (None: after all of them); None when it does."""
 
     def read(self, tokens: Tokens) -> Float[Tensor, "batch time width"]:
         """The states after the last layer."""
+
+
+class Engines(NamedTuple):
+    """Who is asked before our own steps: None where nobody is."""
+
+    searching: SearchingEngine | None = None
+    reading: ReadingEngine | None = None
+    reason: str = "there is no other"
+    """Why nobody is asked for what is None."""
+
+    @property
+    def engine(self) -> Engine | None:
+        """Whichever there is: a model that writes is searched, one that reads is read."""
+        return self.searching or self.reading
+
+    def refusal_to_search(self, search: SearchSpec, wishes: "Wishes", keep: bool) -> str | None:
+        """Why our own steps search; None where another does."""
+        return self.reason if self.searching is None else self.searching.refusal(search, wishes, keep)
+
+    def refusal_to_read(self, layer: int | None) -> str | None:
+        """Why our own steps read; None where another does."""
+        return self.reason if self.reading is None else self.reading.refusal(layer)
+
+
+NO_ENGINE = Engines()
 
 
 def answering(engine: Engine | None, refusal: str | None) -> str:

@@ -18,7 +18,7 @@ from regard.data.lexicon import Lexicon
 from regard.parts.pooling import SummingUpSpec
 from regard.search.search import SearchSpec
 from regard.tasks.answers import Answer, Candidate, Detail, Scored
-from regard.tasks.engine import Engine
+from regard.tasks.engine import NO_ENGINE, Engines
 
 Item = TypeVar("Item")
 WINDOW = 2048
@@ -85,7 +85,7 @@ class Means(NamedTuple):
     """How the lines of this system are read."""
     search: SearchSpec
     device: torch.device
-    engine: Engine | None = None
+    engines: Engines = NO_ENGINE
     """Who may answer instead, where it can."""
 
 

@@ -25,7 +25,7 @@ from regard.search.kept import Kept, KeptSentence
 from regard.search.required import RequiredWords
 from regard.search.search import SearchSpec
 from regard.tasks.answers import END, Answer, Candidate, Detail, Scored
-from regard.tasks.engine import NO_ENGINE, Engine
+from regard.tasks.engine import NO_ENGINE, Engine, Engines
 from regard.tasks.metrics import metric_named
 from regard.tasks.task import Asked, Audience, Evaluation, Means, Task, TaskSpec, Wishes, Written
 from regard.tasks.unfolding import Hall, Unfolding
@@ -57,7 +57,7 @@ class TransductionSpec(TaskSpec):
         source, target = (means.lexicon[side] for side in ("source", "target"))
         model = cast(Transducer, means.model)
         return Transduction(
-            model, source, target, means.search, means.device, self.budget, means.engine, self.opening
+            model, source, target, means.search, means.device, self.budget, means.engines, self.opening
         )
 
 
@@ -69,11 +69,11 @@ class Transduction(Task):
     search: SearchSpec
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     budget: int = 3000
-    engine: Engine | None = None
+    engines: Engines = NO_ENGINE
     opening: int | None = None
 
     def refusal(self, wishes: Wishes, keep: bool) -> str | None:
-        return NO_ENGINE if self.engine is None else self.engine.refusal(self.search, wishes, keep)
+        return self.engines.refusal_to_search(self.search, wishes, keep)
 
     def answer(self, asked: Asked) -> list[Answer]:
         encoded = self._encode_sources(asked.texts, asked.first_line, asked.truncate)
@@ -82,7 +82,7 @@ class Transduction(Task):
         for row, hypotheses in self._found_by_engine(encoded, asked):
             left[row] = []
             answers[row] = self._answer(
-                asked.texts[row], encoded[row], hypotheses, asked.detail, engine=self.engine
+                asked.texts[row], encoded[row], hypotheses, asked.detail, engine=self.engines.searching
             )
         if any(left):
             for row, hypotheses, search in self._found_by_steps(left, asked):
@@ -117,14 +117,14 @@ class Transduction(Task):
         self, encoded: Sequence[Sequence[int]], asked: Asked
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
         """What an engine finds, by row; nothing where there is none, or none that can do what is asked."""
-        rows = [row for row, ids in enumerate(encoded) if ids]
+        engine, rows = self.engines.searching, [row for row, ids in enumerate(encoded) if ids]
         if asked.audience is not None and asked.audience.listens and self.search.steady:
             return
-        if not rows or self.engine is None or self.refusal(asked.wishes, asked.keep):
+        if not rows or engine is None or self.refusal(asked.wishes, asked.keep):
             return
         sources = [encoded[row] for row in rows]
         longest = [self._longest(len(ids)) for ids in sources]
-        for place, hypotheses in self.engine.search(sources, longest, self.search, asked.detail):
+        for place, hypotheses in engine.search(sources, longest, self.search, asked.detail):
             if hypotheses:
                 yield rows[place], hypotheses
 

@@ -25,7 +25,7 @@ from regard.data.tokenizers import Tokenizer
 from regard.parts.pooling import SummingUpSpec
 from regard.tasks.answers import Answer, Candidate, Scored
 from regard.tasks.correlation import pearson, spearman
-from regard.tasks.engine import NO_ENGINE, Engine, answering
+from regard.tasks.engine import NO_ENGINE, Engines, ReadingEngine, answering
 from regard.tasks.task import WINDOW, Asked, Evaluation, Means, Task, TaskSpec, Wishes, Written, windows
 
 _BUDGET = 4096
@@ -65,7 +65,7 @@ class Embedder:
     task: Task
     tokenizer: Tokenizer
     device: torch.device
-    engine: Engine | None = None
+    engine: ReadingEngine | None = None
 
     @torch.inference_mode()
     def texts(
@@ -136,7 +136,7 @@ class Embedder:
 
     def _layers(self, tokens: Tokens, summing: SummingUpSpec) -> list[Float[Tensor, "batch time _"]]:
         """All of them, or of an engine the last, where no other is asked for."""
-        if self.engine is None or self.engine.refusal_to_read(summing.layer):
+        if self.engine is None or self.engine.refusal(summing.layer):
             return self.model.layers(tokens)
         return [self.engine.read(tokens)]
 
@@ -201,7 +201,7 @@ class VectorsSpec(TaskSpec):
     null: as many as the model can."""
 
     def build(self, means: Means) -> "Vectors":
-        return Vectors(cast(Reads, means.model), means.lexicon["text"], means.device, self, means.engine)
+        return Vectors(cast(Reads, means.model), means.lexicon["text"], means.device, self, means.engines)
 
     def summing_up(self) -> SummingUpSpec:
         return self.summing
@@ -213,16 +213,16 @@ class Vectors(Task):
     tokenizer: Tokenizer
     device: torch.device
     spec: VectorsSpec
-    engine: Engine | None = None
+    engines: Engines = NO_ENGINE
 
     def refusal(self, wishes: Wishes, keep: bool) -> str | None:
-        return NO_ENGINE if self.engine is None else self.engine.refusal_to_read(self.spec.summing.layer)
+        return self.engines.refusal_to_read(self.spec.summing.layer)
 
     def answer(self, asked: Asked) -> list[Answer]:
         """The vector of every text, as JSON."""
         vectors = self._embedder.texts(asked.texts, self.spec.summing, asked.first_line, asked.truncate)
         rows = self.readings(asked.texts, asked.first_line, asked.truncate)
-        answers, engine = [], answering(self.engine, self.refusal(asked.wishes, asked.keep))
+        answers, engine = [], answering(self.engines.reading, self.refusal(asked.wishes, asked.keep))
         for text, reading, vector in zip(asked.texts, rows, vectors, strict=True):
             shown = json.dumps([round(float(value), 6) for value in vector])
             candidate = Candidate(shown, [], [], 0.0, 0.0, finished=True)
@@ -263,4 +263,4 @@ class Vectors(Task):
 
     @property
     def _embedder(self) -> Embedder:
-        return Embedder(self.model, self, self.tokenizer, self.device, self.engine)
+        return Embedder(self.model, self, self.tokenizer, self.device, self.engines.reading)
