@@ -10,7 +10,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
-from regard.core.errors import UsageError
+from regard.core.errors import DataError, UsageError, nearest
 from regard.core.sequences import Memory, Places, Tokens
 from regard.data.batches import evaluation_batches
 from regard.data.examples import tokens_of
@@ -19,9 +19,9 @@ from regard.data.labels import Labels
 from regard.data.layouts import Reading
 from regard.data.tokenizers import Tokenizer
 from regard.tasks.answers import Answer, Candidate, Scored
+from regard.tasks.class_scores import class_scores
 from regard.tasks.correlation import pearson, spearman
 from regard.tasks.engine import LAST, NO_ENGINE, Engines, ReadingEngine, answering
-from regard.tasks.metrics import metric_named
 from regard.tasks.task import NO_WISHES, Asked, Evaluation, Means, Task, TaskSpec, Wishes, Written
 
 
@@ -93,10 +93,16 @@ class Classification(Task):
 
     @torch.inference_mode()
     def evaluate(self, records: Sequence[tuple[str, ...]], metric: str | None = None) -> Evaluation:
-        judge = metric_named(metric or "accuracy")
+        if not records:
+            raise DataError("there is no example to judge it by")
+        first = metric or "accuracy"
         answers = [answer.text for answer in self.answer(Asked([record[0] for record in records]))]
-        score = judge.compute(answers, [record[-1] for record in records])
-        return Evaluation({judge.name: score.value}, score.signature, len(records))
+        scores = class_scores(answers, [record[-1] for record in records], self.labels.names)
+        if first not in scores:
+            raise UsageError(f"--metric {first}: not of {self.labels.size} classes{nearest(first, scores)}")
+        positive = f"|positive:{self.labels.names[-1]}" if "f1" in scores else ""
+        signature = f"classes:{self.labels.size}{positive}"
+        return Evaluation({first: scores.pop(first), **scores}, signature, len(records))
 
     @torch.inference_mode()
     def written(self, source: str, target: str | Candidate | None = None) -> Written:
