@@ -131,7 +131,8 @@ def test_any_run_can_be_started_from(name: str, start: str, starts: Starts, tmp_
     run = started(name, starts[start], tmp_path, "training.thawing.freeze=all")
     there, here = stored(starts[start]), stored(tmp_path)
     for weight, tensor in here.items():
-        if weight.startswith(("encoder.embedding.", "encoder.stack.")):
+        added = weight.startswith("encoder.embedding.letters.")  # nothing there knew of capital letters
+        if weight.startswith(("encoder.embedding.", "encoder.stack.")) and not added:
             source = there.get(weight, there.get(weight.replace("encoder.", "decoder.", 1)))
             assert source is not None, weight
             assert torch.equal(tensor[: len(source)], source), weight

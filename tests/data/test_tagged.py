@@ -78,9 +78,14 @@ def test_letters_stand_beside_the_words_they_spell() -> None:
     assert spelled == ["", "Ada", "Lovelace", ""]
 
 
-def test_letters_need_whole_words() -> None:
-    with pytest.raises(ValueError, match="letters are those of words, but unit='bpe'"):
-        spec(letters=True, tokenizer=TokenizerSpec(unit="bpe"))
+def test_the_first_piece_of_a_cut_word_is_spelled_as_the_word() -> None:
+    data = spec(letters=True, tokenizer=TokenizerSpec(unit="character", size=60), longest=40)
+    tokenizer = data.prepare(ROWS, ROWS, 1, None, None).lexicon["text"]
+    ((reading,),) = data.readings(tokenizer, [["Ada", "met"]])
+    assert reading.words is not None
+    assert {place: word for place, word in enumerate(reading.words) if word} == dict(
+        zip(reading.places, ["Ada", "met"], strict=True)
+    )
 
 
 def test_spans_are_learned_in_the_scheme_asked_for() -> None:

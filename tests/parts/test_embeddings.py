@@ -11,6 +11,7 @@ from regard.core.sequences import Tokens
 from regard.parts.embeddings import Embedding, EmbeddingSpec
 from regard.parts.norms import LayerNormSpec, layer_norm
 from regard.parts.positions import LearnedSpec, SinusoidalSpec
+from regard.parts.spelling import SpellingSpec, spelled
 
 VOCABULARY, WIDTH = 13, 6
 IDS = torch.tensor([[3, 12, 0], [5, 5, 1]])
@@ -49,6 +50,25 @@ def test_everything_at_once_in_order() -> None:
     total = total + embedding.positions(POSITION) + embedding.segments.weight[SEGMENT]
     expected = layer_norm(total, embedding.norm.weight, embedding.norm.bias, 0.1)
     torch.testing.assert_close(embedding(TOKENS._replace(segments=SEGMENT), POSITION), expected)
+
+
+def test_letters_are_added_and_begin_as_nothing() -> None:
+    letters = torch.from_numpy(spelled(["Ada", "met", "", "ada", "Ada", ""])).view(2, 3, -1)
+    tokens = TOKENS._replace(letters=letters)
+    spec = EmbeddingSpec(width=WIDTH, norm=LayerNormSpec(), letters=SpellingSpec())
+    fresh = spec.build(VOCABULARY).eval()
+    assert fresh.letters is not None
+    assert fresh.norm is not None
+    own = fresh.tokens.weight[IDS]
+    torch.testing.assert_close(fresh(tokens, POSITION), fresh.norm(own))
+    fresh(tokens, POSITION).square().mul(torch.arange(1.0, WIDTH + 1)).sum().backward()
+    assert fresh.letters.lead.weight.grad is not None
+    assert fresh.letters.lead.weight.grad.any()
+    torch.nn.init.normal_(fresh.letters.lead.weight)
+    added = fresh.letters(letters)
+    torch.testing.assert_close(fresh(tokens, POSITION), fresh.norm(own + added))
+    torch.testing.assert_close(added[0, 0], added[1, 1])
+    assert not torch.allclose(added[0, 0], added[1, 0]), "a capital letter is another one"
 
 
 def test_dropout_is_last_and_only_in_training() -> None:

@@ -29,6 +29,18 @@ def test_depth_counts_from_the_embedding_to_the_head() -> None:
     assert {depth for name, depth in depths.items() if name.startswith("head.")} == {3}
 
 
+@pytest.mark.parametrize("freeze", ["all", "embeddings", "gradual"])
+def test_letters_that_are_added_are_new_and_learn_from_the_first(freeze: str) -> None:
+    built = toy("tagger", "model.encoder.embedding.letters={}").model.build({"text": 20, "label": 3})
+    thawing = Thawing(ThawingSpec.from_dict({"freeze": freeze}), built)
+    thawing.at(0)
+    added = {name: weight for name, weight in built.named_parameters() if ".letters." in name}
+    assert added
+    assert all(weight.requires_grad for weight in added.values())
+    assert {thawing.rates()[name] for name in added} == {1.0}
+    assert not built.get_parameter("encoder.embedding.tokens.weight").requires_grad
+
+
 @pytest.mark.parametrize(
     ("freeze", "epoch", "learning"),
     [

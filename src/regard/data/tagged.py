@@ -54,10 +54,6 @@ class TaggedSpec(DataSpec):
     def _possible(self) -> "TaggedSpec":
         if self.longest > self.batch_tokens:
             raise ValueError(f"longest={self.longest} does not fit into batch_tokens={self.batch_tokens}")
-        if self.letters and self.tokenizer.unit not in ("blank", "imported"):
-            raise ValueError(
-                f"letters are those of words, but unit={self.tokenizer.unit!r} cuts words: blank"
-            )
         return self
 
     def prepare(

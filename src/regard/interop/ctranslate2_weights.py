@@ -76,7 +76,7 @@ def their_decoder(spec: DecoderSpec, said: Described, weights: Named, with_memor
 
 
 def _embedding(stack: TheirSpec, table: TheirSpec, spec: EmbeddingSpec, weights: Named, where: str) -> None:
-    for field, usual in (("table", None), ("segments", 0), ("spelling", None)):
+    for field, usual in (("table", None), ("segments", 0), ("spelling", None), ("letters", None)):
         if (value := getattr(spec, field)) != usual:
             raise InexpressibleError(f"{where}.{field} is {value!r}: it has only tokens and positions")
     table.weight = weights["tokens.weight"]

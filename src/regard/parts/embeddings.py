@@ -31,6 +31,9 @@ class EmbeddingSpec(Spec):
     spelling: SpellingSpec | None = None
     """Part of each vector is made of the token's letters, or all of it where that is as wide as the table;
     null: all of it is the token's own."""
+    letters: SpellingSpec | None = None
+    """What its letters add to each vector, nothing to begin with: a reader that has learned without them, and
+    of small letters only, goes on from where it was; null: nothing."""
     norm: NormSpec | None = None
     dropout: float = Field(default=0.0, ge=0, lt=1)
     locked: bool = False
@@ -68,6 +71,7 @@ class Embedding(nn.Module):
         else:  # a table without columns: nothing of a token is its own
             self.tokens.weight.requires_grad_(False)
         self.spelling = spec.spelling.build() if spec.spelling is not None else None
+        self.letters = Addition(spec.letters, table) if spec.letters is not None else None
         self.positions = spec.positions.build(table)
         self.longest = self.positions.longest if self.positions is not None else None
         self.segments = nn.Embedding(spec.segments, table) if spec.segments else None
@@ -88,6 +92,9 @@ class Embedding(nn.Module):
         if self.spelling is not None:
             assert tokens.letters is not None, "a model that looks at letters is given some"
             x = torch.cat((x, self.spelling(tokens.letters)), dim=-1)
+        if self.letters is not None:
+            assert tokens.letters is not None, "a model that looks at letters is given some"
+            x = x + self.letters(tokens.letters)
         watch = watching(self)
         if watch is not None:
             x = watch("fixed", x)
@@ -101,3 +108,17 @@ class Embedding(nn.Module):
             x = self.norm(x)
         dropped: Tensor = self.dropout(x)
         return dropped if self.lead is None else self.lead(dropped)
+
+
+class Addition(nn.Module):
+    """Letters led to the width of what they are added to; to begin with they say nothing."""
+
+    def __init__(self, spec: SpellingSpec, width: int) -> None:
+        super().__init__()
+        self.spelling = spec.build()
+        self.lead = nn.Linear(spec.out, width, bias=False)
+        nn.init.zeros_(self.lead.weight)
+
+    def forward(self, letters: Int[Tensor, "batch time letters"]) -> Float[Tensor, "batch time width"]:
+        added: Tensor = self.lead(self.spelling(letters))
+        return added

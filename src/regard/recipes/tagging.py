@@ -21,13 +21,20 @@ from regard.training.evaluation import EvaluationSpec
 
 
 def tagger(start: ModelSpec | None = None) -> SystemSpec:
-    """The first piece of every word bears its tag (Devlin et al. 2019 §5.3)."""
-    encoder = recurrent_reader(layers=2) if start is None else start.reader()
+    """The first piece of every word bears its tag (Devlin et al. 2019 §5.3), and its letters are added to it:
+    many readers know small letters only, and a name is told by its capital one."""
+    encoder = recurrent_reader(layers=2) if start is None else with_letters(start.reader())
     begin = start is None or start.begins
-    letters = start is not None and encoder.embedding.spelling is not None
     system = tagging(encoder, TagsSpec(dropout=0.1), fresh=start is None)
-    said = {"data.layout.begin": begin, "data.letters": letters}
+    said = {"data.layout.begin": begin, "data.letters": start is not None}
     return system.override([f"{field}={str(value).lower()}" for field, value in said.items()])
+
+
+def with_letters(reader: EncoderSpec) -> EncoderSpec:
+    if reader.embedding.spelling is not None:  # it has been made of letters from the first
+        return reader
+    added = SpellingSpec(letter_width=25, filters=(Filters(width=3, count=50),))
+    return reader.model_copy(update={"embedding": reader.embedding.model_copy(update={"letters": added})})
 
 
 def bilstm_tagger() -> SystemSpec:

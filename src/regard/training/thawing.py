@@ -15,7 +15,8 @@ from regard.core.spec import Spec
 
 _LAYER = re.compile(r"\.layers\.(\d+)\.")
 _SPELLS = ".embedding.spelling."
-_READS = re.compile(r"(^|\.)(encoder|decoder)\.(embedding|stack)\.")
+_READS = re.compile(r"(^|\.)(encoder|decoder)\.(embedding(?!\.letters\.)|stack)\.")
+"""Letters that are added to a reader's vectors are as new as what stands on top of it."""
 
 
 class ThawingSpec(Spec):
