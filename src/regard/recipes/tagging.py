@@ -23,11 +23,19 @@ from regard.training.evaluation import EvaluationSpec
 def tagger(start: ModelSpec | None = None) -> SystemSpec:
     """The first piece of every word bears its tag (Devlin et al. 2019 §5.3), and its letters are added to it:
     many readers know small letters only, and a name is told by its capital one."""
-    encoder = recurrent_reader(layers=2) if start is None else with_letters(start.reader())
-    begin = start is None or start.begins
-    system = tagging(encoder, TagsSpec(dropout=0.1), fresh=start is None)
-    said = {"data.layout.begin": begin, "data.letters": start is not None}
-    return system.override([f"{field}={str(value).lower()}" for field, value in said.items()])
+    if start is None:
+        return tagging(recurrent_reader(layers=2), TagsSpec(dropout=0.1), fresh=True)
+    encoder = with_letters(start.reader())
+    system = tagging(encoder, TagsSpec(dropout=0.1, chain=ChainSpec()), fresh=False)
+    # Letters and chain are new: they want a higher rate, and longer, than what has read before.
+    rate = min(round(0.115 / encoder.embedding.width, 6), 5e-4)
+    return system.override(
+        [
+            f"data.layout.begin={str(start.begins).lower()}",
+            *("data.letters=true", "data.scheme=bioes"),
+            *("training.epochs=4", f"training.schedule.peak={rate}"),
+        ]
+    )
 
 
 def with_letters(reader: EncoderSpec) -> EncoderSpec:
