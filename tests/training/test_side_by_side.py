@@ -1,5 +1,7 @@
 """Shards change how a step is computed, not what it computes, and threads decide nothing."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -169,3 +171,34 @@ def test_gradients_that_are_one_tensor_are_not_scaled_twice() -> None:
     stepper.take(1, [Placed(0, 1, batch())], "")
     for weight in model.parameters():
         torch.testing.assert_close(weight.detach(), torch.tensor([-0.25, -0.5, -0.75]))
+
+
+_SLICING = """
+import torch
+from torch import nn
+
+from regard.objectives.objective import Outcome
+from regard.training.optimisation import SGD, groups_of
+from regard.training.schedules import Constant
+from regard.training.stepping import Placed, Stepper
+from tests.training.test_side_by_side import batch
+
+
+class Slicing:
+    def __call__(self, model, batch, progress, carried=None):
+        for _ in range(5_000):  # nothing is kept: each time is the first
+            model.weight * model.weight[:, :1].detach()
+        return Outcome(model.weight.sum(), 1, {})
+
+
+model = nn.Linear(40, 400)
+optimiser, schedule = SGD().build(groups_of(model)), Constant(peak=0.1).build(None)
+stepper = Stepper(model, Slicing(), optimiser, schedule, 1.0, 7, torch.device("cpu"), shards=2)
+for step in range(1, 9):
+    stepper.take(step, [Placed(0, 0, batch())], "")
+"""
+
+
+def test_threads_that_slice_a_weight_do_not_wait_for_each_other_for_ever() -> None:
+    """A process of its own: who waits there hears no signal."""
+    subprocess.run([sys.executable, "-c", _SLICING], check=True, timeout=100)

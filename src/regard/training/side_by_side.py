@@ -6,12 +6,14 @@ Gradients are added in the order of the shards, and random numbers belong to a s
 depend on which thread was faster, nor on whether there were threads at all.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TypeVar
 
 import torch
+from torch import nn
 
 Result = TypeVar("Result")
 
@@ -40,6 +42,20 @@ class SideBySide:
             if error is not None:
                 raise error
         return [first, *(other.result() for other in others)]
+
+
+@contextmanager
+def used_by_several(weights: Sequence[nn.Parameter]) -> Iterator[None]:
+    """Around work in several threads that use the same weights.
+
+    The place where a weight's gradient gathers is made by torch when the weight is first used, and lost with
+    the last graph. To make it takes the weight's lock and then Python's; to slice a weight takes Python's and
+    then the weight's: two threads that do so at once wait for each other for ever (torch 2.13). A view of
+    each weight keeps that place from before the threads begin until all of them have ended.
+    """
+    views = [weight.view_as(weight) for weight in weights]
+    yield
+    del views
 
 
 def _on(cores: int, work: Callable[[], Result]) -> Result:

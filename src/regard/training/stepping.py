@@ -24,7 +24,7 @@ from regard.training.optimisation import (
     weights_of,
 )
 from regard.training.schedules import Schedule
-from regard.training.side_by_side import SideBySide
+from regard.training.side_by_side import SideBySide, used_by_several
 
 
 @runtime_checkable
@@ -183,9 +183,9 @@ class Stepper:
             ]
         )
         carried = self._carried_by(shards)
-        return self.side_by_side.run(
-            [partial(cost_of, *work) for work in zip(shards, carried, own, strict=True)]
-        )
+        work = [partial(cost_of, *given) for given in zip(shards, carried, own, strict=True)]
+        with used_by_several(weights if len(work) > 1 else ()):
+            return self.side_by_side.run(work)
 
     def _carried_by(self, shards: Sequence[Any]) -> list[State]:
         """To every shard the state of its own rows."""
