@@ -15,7 +15,7 @@ from regard.apps.training import train
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Tokens
 from tests.apps.conftest import Command
-from tests.apps.toys import labelled, labelled_pairs, tagged, texts, toy
+from tests.apps.toys import LEARNED, labelled, labelled_pairs, tagged, texts, toy
 from tests.interop import reader_folders as folders
 from tests.interop.folders import change_json
 
@@ -260,7 +260,7 @@ def test_vocabularies_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 )
 def test_own_masked_models_go_out(tmp_path: Path, recipe: str, architecture: str, unit: str) -> None:
     size = 320 if unit == "byte_bpe" else 90
-    spec = toy(recipe, f"data.tokenizer={{unit: {unit}, size: {size}, hides: true}}")
+    spec = toy(recipe, f"data.tokenizer={{unit: {unit}, size: {size}, hides: true}}", *LEARNED)
     if recipe != "roberta":
         spec = spec.override(["model.relation.hidden=24"])  # as wide as the model, which toys are not
     train(spec, folders.SENTENCES * 8, tmp_path / "run", valid=folders.SENTENCES * 3, steps=2, seed=1)
@@ -288,7 +288,7 @@ def test_own_masked_models_go_out(tmp_path: Path, recipe: str, architecture: str
 
 
 def test_an_own_detector_goes_out_without_what_deceived_it(tmp_path: Path) -> None:
-    spec = toy("electra", "data.tokenizer={unit: wordpiece, size: 90, hides: true}")
+    spec = toy("electra", "data.tokenizer={unit: wordpiece, size: 90, hides: true}", *LEARNED)
     train(spec, folders.SENTENCES * 8, tmp_path / "run", valid=folders.SENTENCES * 3, steps=1, seed=1)
     export_run(tmp_path / "run", tmp_path / "out", "hf")
     theirs, words = folders.loaded(tmp_path / "out", "ElectraForPreTraining")
@@ -304,7 +304,7 @@ def test_an_own_detector_goes_out_without_what_deceived_it(tmp_path: Path) -> No
 
 
 def test_a_run_that_is_none_of_them_is_refused_with_what_differs(tmp_path: Path) -> None:
-    spec = toy("bert", "model.encoder.stack.blocks.0.mixers.1.gated=true")
+    spec = toy("bert", "model.encoder.stack.blocks.0.mixers.1.gated=true", *LEARNED)
     train(spec, texts(60), tmp_path / "run", valid=texts(20, seed=1), steps=1, seed=1)
     with pytest.raises(UsageError, match=r"this run is no BERT: .*mixers\.1\.gated is True \(BERT: False\)"):
         export_run(tmp_path / "run", tmp_path / "out", "hf")

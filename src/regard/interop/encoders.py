@@ -21,6 +21,7 @@ from regard.interop.sentence_encoders import read_summing_up, write_summing_up
 from regard.models.masked import MaskedModelSpec
 from regard.models.model import ModelSpec
 from regard.models.reader import GistSpec, ReaderSpec
+from regard.parts.positions import LearnedSpec, NoPairPositionSpec
 from regard.recipes.bert import bert_model, guessing
 from regard.recipes.reading import reading
 from regard.recipes.system import SystemSpec
@@ -78,11 +79,13 @@ class Encoders(Family):
         if dialect.lead is not None:
             narrow = whole_number(config, "embedding_size", 128, where)
             config = {**config, "embedding_size": None if narrow == width else narrow}
+        longest = whole_number(config, _POSITIONS, 512, where)
         masked = bert_model(
             layers=1,
             width=width,
             heads=1,
-            positions=whole_number(config, _POSITIONS, 512, where) - self._skipped(config, where),
+            positions=LearnedSpec(longest=longest - self._skipped(config, where)),
+            distances=NoPairPositionSpec(),
             segments=types if types > 1 else 0,
             compares=wiring == "compared",
             shared=dialect.shared,
