@@ -37,6 +37,9 @@ LEARNED = (
 )
 """Positions of a reader as BERT had them at first: learned, and added to the input."""
 
+UNCOMPARED = ("model.relation=null", "data.relation=null", "data.short=0")
+"""A reader that only guesses hidden words, not whether passages belong together."""
+
 
 class Kind(NamedTuple):
     """How systems over one kind of data are made small, and what they learn from."""

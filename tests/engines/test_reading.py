@@ -25,7 +25,7 @@ from tests.engines.small_readers import (
     reader_of,
 )
 from tests.engines.small_writers import writer, writer_of
-from tests.interop import wheels
+from tests.interop import reader_folders, wheels
 
 LONG = " ".join(SENTENCES)
 
@@ -189,6 +189,17 @@ def test_a_reader_writes_nothing(bert: Run) -> None:
     assert bert.engine.searching is None
     said = bert.engine.refusal_to_search(GreedySpec(), NO_WISHES, keep=False)
     assert said == "it writes nothing with a model that reads"
+
+
+def test_a_roformer_is_read_alike_also_beyond_the_positions_it_wrote_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_run(reader_folders.saved(tmp_path / "theirs", "roformer", "RoFormerModel"), tmp_path / "run")
+    run, texts = load(tmp_path / "run"), [*reader_folders.SENTENCES, " ".join(reader_folders.SENTENCES)]
+    assert len(run.lexicon["text"].encode(texts[-1])) > 50
+    own = load(run.path, engine="torch").embed(texts)
+    read_by_engine(run, monkeypatch)
+    assert np.abs(run.embed(texts) - own).max() < 1e-4
 
 
 def test_a_reader_that_others_trained_gives_the_same_vectors(tmp_path: Path) -> None:
