@@ -3,10 +3,10 @@
     python -m benchmarks.masked_training_speed [--text FILE] [--recipes bert roberta]
 
 The recipes ``bert`` (with the question whether passages follow) and ``roberta`` (without), 4 layers,
-256 wide, 10,000 pieces, 16 rows of 128, beside BertForPreTraining and BertForMaskedLM of that size. Tokens
-are those that are read; 15 % of them are guessed. Regard takes part twice: as its recipes are, with updates
-that cost more and teach more (Muon), and with the peer's optimiser. Peers run with glibc's thresholds raised,
-their best setting.
+256 wide, 10,000 pieces, 16 rows of 128, beside BertForPreTraining and BertForMaskedLM of that size,
+whose positions are learned where ours are turned into queries and keys. Tokens are those that are read; 15 %
+of them are guessed. Regard takes part twice: as its recipes are, with updates that cost more and teach more
+(Muon), and with the peer's optimiser. Peers run with glibc's thresholds raised, their best setting.
 """
 
 import argparse

@@ -10,6 +10,7 @@ import sentences
 
 from regard.models.reader import ReaderSpec
 from regard.parts.pooling import SummingUpSpec
+from regard.parts.positions import LearnedSpec, NoPairPositionSpec
 from regard.recipes.bert import bert_model
 from regard.recipes.reading import reading
 from regard.training.memory import keep_freed_memory
@@ -18,7 +19,8 @@ from regard.training.memory import keep_freed_memory
 def main() -> None:
     keep_freed_memory()  # as the command does
     asked = sentences.asked()
-    encoder = bert_model(asked.layers, asked.width, asked.heads, asked.positions, segments=2).encoder
+    positions, distances = LearnedSpec(longest=asked.positions), NoPairPositionSpec()
+    encoder = bert_model(asked.layers, asked.width, asked.heads, positions, distances, segments=2).encoder
     encoder = encoder.override([f"stack.blocks.0.mixers.1.hidden={asked.hidden}"])
     tokenizer = random_runs.numbered_words(asked.vocabulary)
     spec = reading(ReaderSpec(encoder=encoder), asked.vocabulary, SummingUpSpec(normalise=True))

@@ -14,7 +14,7 @@ from regard.apps.training import train
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Tokens
 from tests.apps.conftest import Command
-from tests.apps.toys import examples, questions, toy
+from tests.apps.toys import LEARNED, examples, questions, toy
 
 READING = ("transformer", "gpt", "bert", "classifier", "bilstm_tagger")
 MORE = (
@@ -158,9 +158,10 @@ def test_what_makes_no_sense_is_told(
     assert message in done.err
 
 
-def test_what_is_too_long_is_refused_or_cut(runs: Runs) -> None:
-    run = runs["bert"]
-    long = "abc " * 40
+def test_what_is_too_long_is_refused_or_cut(tmp_path: Path) -> None:
+    spec = toy("bert", *LEARNED, "model.encoder.embedding.positions.longest=64")
+    train(spec, examples("bert", 60), tmp_path, valid=examples("bert", 24, seed=1), steps=1, seed=3)
+    run, long = package.load(tmp_path), "abc " * 40
     with pytest.raises(
         DataError, match=r"line 2: .*162 tokens, but this model has 64 positions \(--truncate"
     ):
@@ -168,6 +169,22 @@ def test_what_is_too_long_is_refused_or_cut(runs: Runs) -> None:
     cut = run.embed(long, truncate=True)
     assert np.allclose(cut, run.embed(long[:62]), atol=1e-5)
     assert len(run.embed_words(long, truncate=True)) == 16
+
+
+@pytest.mark.parametrize("name", ["bert", pytest.param("electra", marks=pytest.mark.slow)])
+def test_nothing_is_too_long_where_positions_are_turned(name: str, runs: Runs, regard: Command) -> None:
+    """Rows of a toy are of 12 tokens."""
+    run, long = runs[name], "abc defdef ghij " * 60
+    own = package.load(run.path, engine="torch")
+    assert run.model.longest is None
+    assert len(run.lexicon["text"].encode(long)) > 512
+    assert np.allclose(run.embed(["abc", long])[1], own.embed(long), atol=1e-4)
+    assert np.array_equal(own.embed(long, truncate=True), own.embed(long))
+    assert len(run.embed_words(long)) == 180
+    said = regard("run", run.path, "--embed", stdin=f"{long}\n").json[0]
+    assert np.allclose(said["vector"], own.embed(long), atol=1e-4)
+    answered = regard("run", run.path, stdin=f"{long} ___\n")
+    assert answered.code == 0
 
 
 def test_counts_have_no_vectors(runs: Runs) -> None:

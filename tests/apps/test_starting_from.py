@@ -142,6 +142,7 @@ def test_any_run_can_be_started_from(name: str, start: str, starts: Starts, tmp_
 def test_a_row_has_no_more_tokens_than_there_are_positions() -> None:
     assert recipe("classifier", recipe("gpt_tiny").model).data.to_dict()["longest"] == 64
     assert recipe("classifier", recipe("gpt2_small").model).data.to_dict()["longest"] == 256
+    assert recipe("classifier", recipe("bert").model).data.to_dict()["longest"] == 256
 
 
 def test_a_task_can_start_from_another_task(starts: Starts, tmp_path: Path) -> None:

@@ -31,6 +31,15 @@ _STEPS = (
     "training.checkpoints.steps=5",
 )
 
+LEARNED = (
+    "model.encoder.embedding.positions.kind=learned",
+    "model.encoder.stack.blocks.0.mixers.0.positions.kind=none",
+)
+"""Positions of a reader as BERT had them at first: learned, and added to the input."""
+
+UNCOMPARED = ("model.relation=null", "data.relation=null", "data.short=0")
+"""A reader that only guesses hidden words, not whether passages belong together."""
+
 
 class Kind(NamedTuple):
     """How systems over one kind of data are made small, and what they learn from."""

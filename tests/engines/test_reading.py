@@ -14,9 +14,18 @@ from regard.search.greedy import GreedySpec
 from regard.tasks.task import NO_WISHES
 from regard.tasks.vectors import WordVector
 from tests.apps.conftest import Command
-from tests.engines.small_readers import PAIRS, POSITIONS, READERS, SENTENCES, judge, reader, reader_of
+from tests.engines.small_readers import (
+    JUDGES,
+    PAIRS,
+    POSITIONS,
+    READERS,
+    ROTARY,
+    SENTENCES,
+    reader,
+    reader_of,
+)
 from tests.engines.small_writers import writer, writer_of
-from tests.interop import wheels
+from tests.interop import reader_folders, wheels
 
 LONG = " ".join(SENTENCES)
 
@@ -31,9 +40,9 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return reader_of(reader(), tmp_path_factory.mktemp("readers") / "run")
 
 
-@pytest.fixture(scope="module", params=["classifier", "pair_classifier", "similarity"])
+@pytest.fixture(scope="module", params=JUDGES)
 def judging(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return reader_of(judge(request.param), tmp_path_factory.mktemp("judges") / "run")
+    return reader_of(JUDGES[request.param](), tmp_path_factory.mktemp("judges") / "run")
 
 
 def read_by_engine(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,6 +90,17 @@ def test_what_is_longer_than_the_positions_is_refused_or_cut_alike(tmp_path: Pat
         run.embed([LONG])
     own = load(run.path, engine="torch").embed([LONG, "a"], truncate=True)
     assert np.abs(run.embed([LONG, "a"], truncate=True) - own).max() < 1e-4
+
+
+def test_texts_of_any_length_are_read_alike_where_positions_are_turned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = reader_of(reader(*ROTARY, "task.longest=null"), tmp_path / "run")
+    texts = [LONG * 30, "a", LONG]
+    assert len(run.lexicon["text"].encode(texts[0])) > 2048  # more than are written down for other kinds
+    own = load(run.path, engine="torch").embed(texts)
+    read_by_engine(run, monkeypatch)
+    assert np.abs(run.embed(texts) - own).max() < 1e-4
 
 
 def test_other_layers_are_read_by_our_own_steps_and_said(bert: Run) -> None:
@@ -169,6 +189,17 @@ def test_a_reader_writes_nothing(bert: Run) -> None:
     assert bert.engine.searching is None
     said = bert.engine.refusal_to_search(GreedySpec(), NO_WISHES, keep=False)
     assert said == "it writes nothing with a model that reads"
+
+
+def test_a_roformer_is_read_alike_also_beyond_the_positions_it_wrote_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_run(reader_folders.saved(tmp_path / "theirs", "roformer", "RoFormerModel"), tmp_path / "run")
+    run, texts = load(tmp_path / "run"), [*reader_folders.SENTENCES, " ".join(reader_folders.SENTENCES)]
+    assert len(run.lexicon["text"].encode(texts[-1])) > 50
+    own = load(run.path, engine="torch").embed(texts)
+    read_by_engine(run, monkeypatch)
+    assert np.abs(run.embed(texts) - own).max() < 1e-4
 
 
 def test_a_reader_that_others_trained_gives_the_same_vectors(tmp_path: Path) -> None:

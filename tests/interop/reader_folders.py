@@ -118,6 +118,10 @@ KIN = {
         "DistilBertModel",
         {"dim": 24, "n_layers": 3, "n_heads": 4, "hidden_dim": 40, "max_position_embeddings": 50},
     ),
+    "roformer": Kin("RoFormerConfig", "RoFormerForMaskedLM", "RoFormerModel", _SIZES),
+    "roformer_narrow": Kin(
+        "RoFormerConfig", "RoFormerForMaskedLM", "RoFormerModel", _SIZES | {"embedding_size": 16}
+    ),
 }
 
 
@@ -135,7 +139,8 @@ def model(kin: str, architecture: str | None = None, seed: int = 1, **changes: A
     theirs = getattr(transformers, architecture or made.masked)(config).eval()
     with torch.no_grad():
         for weight in theirs.parameters():
-            weight.add_(torch.randn_like(weight) * 0.2)
+            if weight.requires_grad:  # RoFormer stores how it turns queries and keys beside what it learned
+                weight.add_(torch.randn_like(weight) * 0.2)
     return theirs
 
 

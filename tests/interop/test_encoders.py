@@ -1,11 +1,13 @@
 """Folders of BERT and its kin as runs and back: the same tokens, states and logits as transformers has."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 import transformers
 
@@ -15,7 +17,7 @@ from regard.apps.training import train
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Tokens
 from tests.apps.conftest import Command
-from tests.apps.toys import labelled, labelled_pairs, tagged, texts, toy
+from tests.apps.toys import LEARNED, UNCOMPARED, labelled, labelled_pairs, tagged, texts, toy
 from tests.interop import reader_folders as folders
 from tests.interop.folders import change_json
 
@@ -251,17 +253,21 @@ def test_vocabularies_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("recipe", "architecture", "unit"),
+    ("recipe", "settings", "architecture", "unit"),
     [
-        ("bert", "BertForPreTraining", "wordpiece"),
-        ("roberta", "RobertaForMaskedLM", "byte_bpe"),
-        ("albert", "AlbertForPreTraining", "wordpiece"),
+        ("bert", LEARNED, "BertForPreTraining", "wordpiece"),
+        ("roberta", LEARNED, "RobertaForMaskedLM", "byte_bpe"),
+        ("albert", LEARNED, "AlbertForPreTraining", "wordpiece"),
+        ("bert", UNCOMPARED, "RoFormerForMaskedLM", "wordpiece"),
+        ("roberta", (), "RoFormerForMaskedLM", "byte_bpe"),
     ],
 )
-def test_own_masked_models_go_out(tmp_path: Path, recipe: str, architecture: str, unit: str) -> None:
+def test_own_masked_models_go_out(
+    tmp_path: Path, recipe: str, settings: tuple[str, ...], architecture: str, unit: str
+) -> None:
     size = 320 if unit == "byte_bpe" else 90
-    spec = toy(recipe, f"data.tokenizer={{unit: {unit}, size: {size}, hides: true}}")
-    if recipe != "roberta":
+    spec = toy(recipe, f"data.tokenizer={{unit: {unit}, size: {size}, hides: true}}", *settings)
+    if architecture.endswith("ForPreTraining"):
         spec = spec.override(["model.relation.hidden=24"])  # as wide as the model, which toys are not
     train(spec, folders.SENTENCES * 8, tmp_path / "run", valid=folders.SENTENCES * 3, steps=2, seed=1)
     export_run(tmp_path / "run", tmp_path / "out", "hf")
@@ -287,8 +293,93 @@ def test_own_masked_models_go_out(tmp_path: Path, recipe: str, architecture: str
         assert ours.pieces(words(gap)["input_ids"]) == answer.source_pieces, text
 
 
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        ("bert", r"no RoFormer: model\.relation\.kind is 'label' \(RoFormer: None\)"),
+        ("albert", r"no ALBERT: model\.encoder\.embedding\.positions\.kind is 'none' \(ALBERT: 'learned'\)"),
+        (
+            "electra",
+            r"no ELECTRA: model\.encoder\.embedding\.positions\.kind is 'none' \(ELECTRA: 'learned'\)",
+        ),
+    ],
+)
+def test_what_a_refused_recipe_lacks_is_named_with_the_settings_that_let_it_go_out(
+    tmp_path: Path, recipe: str, said: str
+) -> None:
+    spec = toy(recipe, *(() if recipe == "electra" else ("model.relation.hidden=24",)))
+    train(spec, texts(60), tmp_path / "run", valid=texts(20, seed=1), steps=1, seed=1)
+    with pytest.raises(UsageError, match=said) as refused:
+        export_run(tmp_path / "run", tmp_path / "out", "hf")
+    settings = re.findall(r"--set ([\w.=]+)", str(refused.value))
+    train(spec.override(settings), texts(60), tmp_path / "again", valid=texts(20, seed=1), steps=1, seed=1)
+    export_run(tmp_path / "again", tmp_path / "out", "hf")
+
+
+def test_roformer_is_told_how_it_turns_queries_and_keys(tmp_path: Path) -> None:
+    """As it would find out by itself, for texts far longer than rows were."""
+    train(toy("roberta"), texts(60), tmp_path / "run", valid=texts(20, seed=1), steps=1, seed=1)
+    export_run(tmp_path / "run", tmp_path / "out", "hf", family="roformer")
+    theirs, words = folders.loaded(tmp_path / "out", "RoFormerForMaskedLM")
+    told = theirs.roformer.encoder.embed_positions
+    assert told.weight.shape == (1536, 12)
+    assert torch.allclose(told.weight, told.create_weight(), atol=1e-6)
+    assert words.model_max_length == 1536
+    run = load(tmp_path / "run")
+    given = words(["abc defdef ghij " * 40, "abc"], return_tensors="pt", padding=True)
+    assert given["input_ids"].shape[1] > 500
+    model: Any = run.model
+    real = given["attention_mask"].bool()
+    with torch.no_grad():
+        found, expected = model.read(tokens_of(given, run)).states, theirs.roformer(**given)[0]
+    assert torch.allclose(found[real], expected[real], **CLOSE)
+    other = toy("roberta", "model.encoder.stack.blocks.0.mixers.0.positions.base=500")
+    train(other, texts(60), tmp_path / "other", valid=texts(20, seed=1), steps=1, seed=1)
+    with pytest.raises(UsageError, match=r"no RoFormer: .*base is 500\.0 \(RoFormer: 10000\.0\)"):
+        export_run(tmp_path / "other", tmp_path / "no", "hf")
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        ("config.json", {"rotary_value": True}, "rotary_value is True"),
+        ("tokenizer_config.json", {"tokenizer_class": "RoFormerTokenizerFast"}, "is 'RoFormerTokenizerFast'"),
+        ("tokenizer_config.json", {"tokenizer_class": ...}, "is 'RoFormerTokenizer', which .*rjieba"),
+    ],
+)
+def test_a_roformer_that_does_more_is_refused(
+    tmp_path: Path, file: str, change: dict[str, Any], message: str
+) -> None:
+    folder = folders.saved(tmp_path / "theirs", "roformer")
+    change_json(folder / file, **change)
+    with pytest.raises(UsageError, match=message):
+        import_run(folder, tmp_path / "run")
+
+
+@pytest.mark.parametrize("said", [..., None])
+def test_the_words_of_a_roformer_are_as_wide_as_its_layers_where_it_is_silent(
+    tmp_path: Path, said: Any
+) -> None:
+    folder = folders.saved(tmp_path / "theirs", "roformer")
+    change_json(folder / "config.json", embedding_size=said)
+    import_run(folder, tmp_path / "run")
+    assert load(tmp_path / "run").spec.model.reader().embedding.table is None
+
+
+def test_one_type_of_a_roformer_must_say_nothing(tmp_path: Path) -> None:
+    folder = folders.saved(tmp_path / "theirs", "roformer", type_vocab_size=1)
+    with pytest.raises(UsageError, match=r"type_vocab_size is 1, and roformer\..* is not zero"):
+        import_run(folder, tmp_path / "run")
+    weights = safetensors.torch.load_file(folder / "model.safetensors")
+    weights["roformer.embeddings.token_type_embeddings.weight"].zero_()
+    safetensors.torch.save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    import_run(folder, tmp_path / "run")
+    theirs, words = folders.loaded(folder, "RoFormerForMaskedLM")
+    assert_same_states(theirs, words, load(tmp_path / "run"))
+
+
 def test_an_own_detector_goes_out_without_what_deceived_it(tmp_path: Path) -> None:
-    spec = toy("electra", "data.tokenizer={unit: wordpiece, size: 90, hides: true}")
+    spec = toy("electra", "data.tokenizer={unit: wordpiece, size: 90, hides: true}", *LEARNED)
     train(spec, folders.SENTENCES * 8, tmp_path / "run", valid=folders.SENTENCES * 3, steps=1, seed=1)
     export_run(tmp_path / "run", tmp_path / "out", "hf")
     theirs, words = folders.loaded(tmp_path / "out", "ElectraForPreTraining")
@@ -304,7 +395,7 @@ def test_an_own_detector_goes_out_without_what_deceived_it(tmp_path: Path) -> No
 
 
 def test_a_run_that_is_none_of_them_is_refused_with_what_differs(tmp_path: Path) -> None:
-    spec = toy("bert", "model.encoder.stack.blocks.0.mixers.1.gated=true")
+    spec = toy("bert", "model.encoder.stack.blocks.0.mixers.1.gated=true", *LEARNED)
     train(spec, texts(60), tmp_path / "run", valid=texts(20, seed=1), steps=1, seed=1)
     with pytest.raises(UsageError, match=r"this run is no BERT: .*mixers\.1\.gated is True \(BERT: False\)"):
         export_run(tmp_path / "run", tmp_path / "out", "hf")

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from regard.core.sequences import Tokens
 from regard.models.sequence_to_sequence import SequenceToSequence
 from regard.recipes.catalogue import recipe
+from tests.apps.toys import LEARNED
 from tests.models.hugging_face import END, PADDING, Theirs, bart, build_like, marian
 from tests.models.torch_nn import randomise
 
@@ -102,9 +103,9 @@ WIDE = [
     [
         ("bert_base", [], 30522, lambda: hf.BertForPreTraining(hf.BertConfig()), 0),
         # Theirs has two positions that no token ever stands at, and one kind of segment.
-        ("roberta", WIDE, 50265, lambda: hf.RobertaForMaskedLM(hf.RobertaConfig(
+        ("roberta", [*WIDE, *LEARNED], 50265, lambda: hf.RobertaForMaskedLM(hf.RobertaConfig(
             vocab_size=50265, max_position_embeddings=514, type_vocab_size=1)), 3 * 768),
-        ("albert", [*WIDE, "model.relation.hidden=768"], 30000, lambda: hf.AlbertForPreTraining(
+        ("albert", [*WIDE, *LEARNED, "model.relation.hidden=768"], 30000, lambda: hf.AlbertForPreTraining(
             hf.AlbertConfig(hidden_size=768, intermediate_size=3072, num_attention_heads=12)), 0),
     ],
     ids=["bert", "roberta", "albert"],
@@ -120,9 +121,9 @@ def test_original_sizes_have_as_many_weights_as_theirs(
 
 def test_a_small_electra_has_as_many_weights_as_theirs() -> None:
     """Clark et al. 2020 table 6: 12 layers, 256 wide, table 128; a generator a quarter as wide."""
-    settings = [f"model.{part}.stack.blocks.0.repeat=12" for part in ("encoder", "generator.encoder")]
+    layers = [f"model.{part}.stack.blocks.0.repeat=12" for part in ("encoder", "generator.encoder")]
     with torch.device("meta"):
-        ours = recipe("electra").override(settings).model.build({"text": 30522})
+        ours = recipe("electra").override([*layers, *LEARNED]).model.build({"text": 30522})
         other = hf.ElectraForPreTraining(hf.ElectraConfig(type_vocab_size=1))
     assert weights_in(other) - weights_in(ours.encoder) - weights_in(ours.head) == 128
 

@@ -10,6 +10,7 @@ from regard.data.passages import PassageBatch
 from regard.models.detector import Detector, DetectorSpec, drawn, with_guesses
 from regard.objectives.objective import Progress
 from regard.objectives.replaced_tokens import ReplacedTokensSpec
+from regard.parts.positions import LearnedSpec, NoPairPositionSpec
 from regard.recipes.bert import bert_model
 from regard.tasks.detecting import marking
 
@@ -18,8 +19,9 @@ WORDS = 23
 
 def detector(shared: bool = True, table: int = 8) -> Detector:
     torch.manual_seed(1)
-    reader = bert_model(layers=1, width=12, heads=2, table=8, positions=16)
-    generator = bert_model(layers=1, width=6, heads=1, table=table, positions=16)
+    learned, unfelt = LearnedSpec(longest=16), NoPairPositionSpec()
+    reader = bert_model(layers=1, width=12, heads=2, positions=learned, distances=unfelt, table=8)
+    generator = bert_model(layers=1, width=6, heads=1, positions=learned, distances=unfelt, table=table)
     spec = DetectorSpec(encoder=reader.encoder, generator=generator, shared=shared)
     return spec.build({"text": WORDS}).eval()
 

@@ -27,14 +27,15 @@ def positions_of(model: nn.Module, written: Written, count: int = SHOWN) -> list
             device = next(chain(model.parameters(), model.buffers())).device
             cast(Reader, model).read(Tokens.whole(torch.tensor([written.ids], device=device)), state)
     found = []
+    queries = {name: seen[0] for name, _, seen in uses_of(model, tape.records, "queries")}
     for name, owner, _ in uses_of(model, tape.records, "positions"):
         told = owner.get_submodule("positions")
-        heads = tape.records.get(f"{name}.queries")
+        heads = queries.get(name)
         with torch.no_grad():
             if heads is None:
                 found.append(_added(name, cast(Positions, told), count))
             else:
-                _, number, _, width = heads[0].shape
+                _, number, _, width = heads.shape
                 found += _felt(name, cast(PairPositions, told), number, width, count)
     return found
 

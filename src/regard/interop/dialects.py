@@ -1,8 +1,8 @@
 """What BERT and its kin call the same things: fields of their configs, names of their weights.
 
-BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019), ALBERT (Lan et al. 2020), ELECTRA (Clark et al. 2020)
-and DistilBERT (Sanh et al. 2019) are one wiring; MiniLM (Wang et al. 2020) and most sentence encoders are
-BERTs.
+BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019), ALBERT (Lan et al. 2020), ELECTRA (Clark et al. 2020),
+DistilBERT (Sanh et al. 2019) and RoFormer (Su et al. 2021) are one wiring; MiniLM (Wang et al. 2020) and most
+sentence encoders are BERTs.
 """
 
 from typing import Any, NamedTuple
@@ -65,10 +65,14 @@ class Dialect(NamedTuple):
     """Tokens have types, those of a pair's second text another one."""
     skips: bool = False
     """Positions begin after that of padding."""
+    turned: bool = False
+    """Positions are turned into queries and keys; otherwise learned, and added to the input."""
     rephrases: str | None = None
     """The activation before words, where no config says it."""
     doubled: bool = False
     """Two marks between the texts of a pair."""
+    cuts: str | None = None
+    """The class of tokenizers that a folder means where it names none, if regard cannot cut as that does."""
 
 
 def _sizes(**usual: Any) -> tuple[Said, ...]:
@@ -93,11 +97,20 @@ def _sizes(**usual: Any) -> tuple[Said, ...]:
     )
 
 
-_NARROW = Said("embedding_size", 128, ("encoder.embedding.table",))
+NARROW = "embedding_size"
+"""Width of the table of words; None: that of the layers."""
+_NARROW = Said(NARROW, 128, ("encoder.embedding.table",))
 _BERT_LAYER = Layer(
     *("attention.self.query", "attention.self.key", "attention.self.value"),
     *("attention.output.dense", "attention.output.LayerNorm"),
     *("intermediate.dense", "output.dense", "output.LayerNorm"),
+)
+_BERT_GUESSING = Guessing(
+    "cls.predictions.transform.dense",
+    "cls.predictions.transform.LayerNorm",
+    "cls.predictions.bias",
+    "cls.predictions.decoder.weight",
+    ("cls.predictions.decoder.bias",),
 )
 
 BERT = Dialect(
@@ -107,13 +120,7 @@ BERT = Dialect(
     _sizes(width=768, heads=12, hidden=3072),
     "bert.encoder.layer.{}",
     _BERT_LAYER,
-    Guessing(
-        "cls.predictions.transform.dense",
-        "cls.predictions.transform.LayerNorm",
-        "cls.predictions.bias",
-        "cls.predictions.decoder.weight",
-        ("cls.predictions.decoder.bias",),
-    ),
+    _BERT_GUESSING,
     {"masked": "BertForMaskedLM", "compared": "BertForPreTraining", "reader": "BertModel"},
     pooler="bert.pooler.dense",
     relation="cls.seq_relationship",
@@ -206,4 +213,17 @@ DISTILBERT = Dialect(
     Guessing("vocab_transform", "vocab_layer_norm", "vocab_projector.bias", "vocab_projector.weight"),
     {"masked": "DistilBertForMaskedLM", "reader": "DistilBertModel"},
     typed=False,
+)
+ROFORMER = Dialect(
+    "RoFormer",
+    "roformer",
+    "roformer.",
+    (*_sizes(width=768, heads=12, hidden=3072), _NARROW._replace(usual=None)),
+    "roformer.encoder.layer.{}",
+    _BERT_LAYER,
+    _BERT_GUESSING,
+    {"masked": "RoFormerForMaskedLM", "reader": "RoFormerModel"},
+    lead="roformer.embeddings_project",
+    turned=True,
+    cuts="RoFormerTokenizer",
 )

@@ -11,16 +11,35 @@ from torch import Tensor
 from regard.core.errors import DataError, UsageError
 from regard.data.relations import FollowingSpec, OrderSpec, RelationSpec
 from regard.data.tokenizers import Tokenizer
-from regard.interop.dialects import ALBERT, BERT, BLOCK, DISTILBERT, ELECTRA, ROBERTA, Dialect
+from regard.interop.dialects import (
+    ALBERT,
+    BERT,
+    BLOCK,
+    DISTILBERT,
+    ELECTRA,
+    NARROW,
+    ROBERTA,
+    ROFORMER,
+    Dialect,
+)
 from regard.interop.family import Family, Offered, Vocabulary, Wanted
 from regard.interop.hugging_face_files import CONFIG
+from regard.interop.hugging_face_tokenizers import TOKENIZER_CONFIG, said_of_tokens
 from regard.interop.reader_tokenizers import read_reader_tokenizer, write_reader_tokenizer
 from regard.interop.renaming import Renamed, renamed_layer
-from regard.interop.saying import differences, to_config, to_spec, whole_number
+from regard.interop.saying import WayOut, differences, gathered, to_config, to_spec, whole_number
 from regard.interop.sentence_encoders import read_summing_up, write_summing_up
 from regard.models.masked import MaskedModelSpec
 from regard.models.model import ModelSpec
 from regard.models.reader import GistSpec, ReaderSpec
+from regard.parts.positions import (
+    LearnedSpec,
+    NoPairPositionSpec,
+    NoPositionSpec,
+    PairPositionSpec,
+    PositionSpec,
+    RotarySpec,
+)
 from regard.recipes.bert import bert_model, guessing
 from regard.recipes.reading import reading
 from regard.recipes.system import SystemSpec
@@ -28,7 +47,16 @@ from regard.recipes.system import SystemSpec
 _POSITIONS = "max_position_embeddings"
 _TYPES = "type_vocab_size"
 _OLD_NORM = {"gamma": "weight", "beta": "bias"}
-_BUFFER = re.compile(r"embeddings\.(position_ids|token_type_ids)$")
+_BUFFER = re.compile(r"embeddings\.(position_ids|token_type_ids)$|encoder\.embed_positions\.weight$")
+_LONGEST = "encoder.embedding.positions.longest"
+_ROOM = 1536
+"""Positions that are written down of those that have no last one, as many as RoFormer usually has."""
+# What the recipes have, and some of these do not.
+_LEARNED = WayOut(
+    ("encoder.embedding.positions", f"{BLOCK}.mixers.0.positions"),
+    ("model.encoder.embedding.positions.kind=learned", f"model.{BLOCK}.mixers.0.positions.kind=none"),
+)
+_UNCOMPARED = WayOut(("relation",), ("model.relation=null", "data.relation=null", "data.short=0"))
 
 
 class Encoders(Family):
@@ -40,7 +68,20 @@ class Encoders(Family):
     # Coming in
 
     def vocabulary(self, offered: Offered) -> Vocabulary:
+        self._refuse_other_cuts(offered.folder)
         return read_reader_tokenizer(offered.folder, offered.config)
+
+    def _refuse_other_cuts(self, folder: Path) -> None:
+        """What such a tokenizer does first is not in the files that it saves."""
+        cuts = self.dialect.cuts
+        if cuts is None:
+            return
+        named = str(said_of_tokens(folder).get("tokenizer_class") or cuts)
+        if named.removesuffix("Fast") == cuts:
+            raise UsageError(
+                f"{folder / TOKENIZER_CONFIG}: tokenizer_class is {named!r}, which looks for Chinese words "
+                "before it cuts them (rjieba); regard cuts only by the rules that a folder holds"
+            )
 
     def system(self, offered: Offered, vocabulary: Vocabulary) -> SystemSpec:
         where, names = offered.folder / CONFIG, set(self._plainly_named(offered.stored))
@@ -57,7 +98,7 @@ class Encoders(Family):
             )
         compared = pooled and dialect.relation is not None and f"{dialect.relation}.weight" in names
         model = self._model(offered.config, where, "compared" if compared else "masked", pooled)
-        room = int(model.paths()["encoder.embedding.positions.longest"])  # type: ignore[arg-type]
+        room = int(model.paths().get(_LONGEST, _ROOM))  # type: ignore[arg-type]
         relation: RelationSpec | None = OrderSpec() if dialect.shared else FollowingSpec()
         relation = relation if compared else None
         # A model that has learned already goes on at a low rate.
@@ -76,13 +117,14 @@ class Encoders(Family):
         width = whole_number(config, dialect.said[0].config, dialect.said[0].usual, where)
         types = whole_number(config, _TYPES, 2, where) if dialect.typed else 1
         if dialect.lead is not None:
-            narrow = whole_number(config, "embedding_size", 128, where)
-            config = {**config, "embedding_size": None if narrow == width else narrow}
+            config = {**config, NARROW: self._narrow(config, width, where)}
+        positions, distances = self._places(config, where)
         masked = bert_model(
             layers=1,
             width=width,
             heads=1,
-            positions=whole_number(config, _POSITIONS, 512, where) - self._skipped(config, where),
+            positions=positions,
+            distances=distances,
             segments=types if types > 1 else 0,
             compares=wiring == "compared",
             shared=dialect.shared,
@@ -95,6 +137,21 @@ class Encoders(Family):
             return ReaderSpec.from_dict(values, where=str(where))
         return MaskedModelSpec.from_dict(values, where=str(where))
 
+    def _narrow(self, config: Mapping[str, Any], width: int, where: Path) -> int | None:
+        """Width of the table of words, where that is another than the layers have."""
+        usual = next(row.usual for row in self.dialect.said if row.config == NARROW) or width
+        if config.get(NARROW, usual) is None:
+            return None
+        narrow = whole_number(config, NARROW, usual, where)
+        return None if narrow == width else narrow
+
+    def _places(self, config: Mapping[str, Any], where: Path) -> tuple[PositionSpec, PairPositionSpec]:
+        """How it tells where a token stands: added to the input, and felt in attention."""
+        if self.dialect.turned:
+            return NoPositionSpec(), RotarySpec()
+        longest = whole_number(config, _POSITIONS, 512, where)
+        return LearnedSpec(longest=longest - self._skipped(config, where)), NoPairPositionSpec()
+
     def _skipped(self, config: Mapping[str, Any], where: Path) -> int:
         """Rows of the table of positions that no token stands at."""
         return whole_number(config, "pad_token_id", 1, where) + 1 if self.dialect.skips else 0
@@ -102,6 +159,7 @@ class Encoders(Family):
     def _refuse_beyond(self, config: Mapping[str, Any], where: Path) -> None:
         beyond = {
             "position_embedding_type": ("absolute", "positions that are felt inside attention"),
+            "rotary_value": (False, "values that are turned"),
             "is_decoder": (False, "reader that sees only what came before"),
             "add_cross_attention": (False, "memory to look at"),
             "num_hidden_groups": (1, "several groups of shared layers"),
@@ -135,7 +193,7 @@ class Encoders(Family):
             if outside or (dialect.pooler is not None and name.startswith(f"{dialect.pooler}.")):
                 left.append(name)
                 del found[name]
-        self._settle_types(found)
+        self._settle_types(found, offered.folder)
         if dialect.skips:
             name = f"{self.prefix}embeddings.position_embeddings.weight"
             if name in found:
@@ -163,12 +221,21 @@ class Encoders(Family):
                 )
             del found[head.words]
 
-    def _settle_types(self, found: dict[str, Tensor]) -> None:
-        """One type for all tokens is a part of where they stand."""
+    def _settle_types(self, found: dict[str, Tensor], where: Path) -> None:
+        """One type for all tokens is a part of where they stand, if that is added to them as well."""
         types, positions = (
             f"{self.prefix}embeddings.{part}_embeddings.weight" for part in ("token_type", "position")
         )
-        if types in found and len(found[types]) == 1 and positions in found:
+        if types not in found or len(found[types]) > 1:
+            return
+        if self.dialect.turned:
+            only = found.pop(types)
+            if bool(only.any()):
+                raise UsageError(
+                    f"{where}: {_TYPES} is 1, and {types} is not zero; where regard's reader adds no "
+                    "positions, it adds nothing to all tokens alike"
+                )
+        elif positions in found:
             found[positions] = found[positions] + found.pop(types)
 
     def _settle_lead(self, found: dict[str, Tensor], system: SystemSpec, where: Path) -> None:
@@ -199,12 +266,12 @@ class Encoders(Family):
             "pad_token_id": tokenizer.pad,
             "dtype": "float32",
         }
-        longest = leaves.get("encoder.embedding.positions.longest", 0)
-        config[_POSITIONS] = longest + (tokenizer.pad + 1 if dialect.skips else 0)  # type: ignore[operator]
+        longest = int(leaves.get(_LONGEST, _ROOM))  # type: ignore[arg-type]
+        config[_POSITIONS] = longest + (tokenizer.pad + 1 if dialect.skips else 0)
         if dialect.typed:
             config[_TYPES] = leaves.get("encoder.embedding.segments", 0) or 1
         if dialect.lead is not None:
-            config.setdefault("embedding_size", leaves.get("encoder.embedding.width", 1))
+            config.setdefault(NARROW, leaves.get("encoder.embedding.width", 1))
         return config
 
     def differences(self, system: SystemSpec, config: Mapping[str, Any]) -> list[str]:
@@ -212,17 +279,28 @@ class Encoders(Family):
         wiring = _wiring(leaves)
         allowed = wiring if wiring in self.dialect.architectures else "masked"
         pooled = self.dialect.pooler is not None and "gist.activation" in leaves
-        if not leaves.get("encoder.embedding.positions.longest"):
-            return [f"its positions are {leaves.get('encoder.embedding.positions.kind')!r} (learned there)"]
-        if wiring == "detector":
-            theirs = self._model(config, Path(CONFIG), "reader", pooled=False)
-            found = differences(theirs, ReaderSpec(encoder=system.model.reader()), self.title)
-            ours, usual = leaves["head.activation"], leaves[f"{BLOCK}.mixers.1.activation"]
-            return found if ours == usual else [*found, f"model.head.activation is {ours!r}, not {usual!r}"]
-        return differences(self._model(config, Path(CONFIG), allowed, pooled), system.model, self.title)
+        if wiring != "detector":
+            theirs = self._model(config, Path(CONFIG), allowed, pooled)
+            return self._with_ways_out(differences(theirs, system.model, self.title))
+        theirs = self._model(config, Path(CONFIG), "reader", pooled=False)
+        found = differences(theirs, ReaderSpec(encoder=system.model.reader()), self.title)
+        ours, usual = leaves["head.activation"], leaves.get(f"{BLOCK}.mixers.1.activation")
+        if ours != usual:
+            found.append(f"model.head.activation is {ours!r}, not {usual!r}")
+        return self._with_ways_out(found)
+
+    def _with_ways_out(self, found: list[str]) -> list[str]:
+        """Where the recipes have what it lacks, settings tell how to train a run that can be one."""
+        dialect = self.dialect
+        found = found if dialect.relation is not None else gathered(found, _UNCOMPARED)
+        return found if dialect.turned else gathered(found, _LEARNED)
 
     def prefers(self, system: SystemSpec, tokenizer: Tokenizer) -> bool:
-        untyped = not system.model.paths().get("encoder.embedding.segments")
+        leaves = system.model.paths()
+        turned = leaves.get(f"{BLOCK}.mixers.0.positions.kind") == "rotary"
+        if turned or self.dialect.turned:
+            return turned and self.dialect.turned
+        untyped = not leaves.get("encoder.embedding.segments")
         byte_level = tokenizer.spec.unit == "byte_bpe" or "Ġ" in "".join(list(tokenizer.vocabulary())[:2000])
         if self.dialect.doubled:
             return untyped and byte_level
@@ -232,11 +310,11 @@ class Encoders(Family):
         leaves, dialect, prefix = system.model.paths(), self.dialect, self.prefix
         rows = [
             Renamed("encoder.embedding.tokens.weight", f"{prefix}embeddings.word_embeddings.weight"),
-            Renamed(
-                "encoder.embedding.positions.table.weight", f"{prefix}embeddings.position_embeddings.weight"
-            ),
             *renamed_layer("encoder.embedding.norm", f"{prefix}embeddings.LayerNorm"),
         ]
+        if not dialect.turned:
+            table = "encoder.embedding.positions.table.weight"
+            rows.append(Renamed(table, f"{prefix}embeddings.position_embeddings.weight"))
         if leaves["encoder.embedding.segments"]:
             rows.append(
                 Renamed(
@@ -279,15 +357,19 @@ class Encoders(Family):
 
     def given(self, theirs: dict[str, Tensor], config: Mapping[str, Any]) -> dict[str, Tensor]:
         dialect, prefix = self.dialect, f"{self.prefix}embeddings."
-        positions = theirs[f"{prefix}position_embeddings.weight"]
-        if before := config[_POSITIONS] - len(positions):
-            positions = torch.cat((positions.new_zeros(before, positions.shape[1]), positions))
-            theirs[f"{prefix}position_embeddings.weight"] = positions
+        width = theirs[f"{prefix}word_embeddings.weight"].shape[1]
+        if dialect.turned:
+            head = config["hidden_size"] // config["num_attention_heads"]
+            theirs[f"{self.prefix}encoder.embed_positions.weight"] = _waves(config[_POSITIONS], head)
+        else:
+            positions = theirs[f"{prefix}position_embeddings.weight"]
+            before = positions.new_zeros(config[_POSITIONS] - len(positions), width)
+            theirs[f"{prefix}position_embeddings.weight"] = torch.cat((before, positions))
         if dialect.typed and f"{prefix}token_type_embeddings.weight" not in theirs:
-            theirs[f"{prefix}token_type_embeddings.weight"] = positions.new_zeros(1, positions.shape[1])
+            theirs[f"{prefix}token_type_embeddings.weight"] = torch.zeros(1, width)
         if dialect.always_leads and f"{dialect.lead}.weight" not in theirs:
-            theirs[f"{dialect.lead}.weight"] = torch.eye(positions.shape[1])
-            theirs[f"{dialect.lead}.bias"] = torch.zeros(positions.shape[1])
+            theirs[f"{dialect.lead}.weight"] = torch.eye(width)
+            theirs[f"{dialect.lead}.bias"] = torch.zeros(width)
         if dialect.relation is not None:
             _turn(theirs, dialect.relation)
         if config["architectures"] == [dialect.architectures["reader"]]:
@@ -295,7 +377,7 @@ class Encoders(Family):
         return theirs
 
     def files(self, system: SystemSpec, tokenizer: Tokenizer, config: Mapping[str, Any]) -> dict[str, bytes]:
-        longest = int(system.model.paths()["encoder.embedding.positions.longest"])  # type: ignore[arg-type]
+        longest = int(system.model.paths().get(_LONGEST, _ROOM))  # type: ignore[arg-type]
         typed = self.dialect.typed and config[_TYPES] > 1
         found = write_reader_tokenizer(tokenizer, longest, typed, self.dialect.doubled)
         if _wiring(system.model.paths()) == "reader":
@@ -313,6 +395,14 @@ def _wiring(leaves: Mapping[str, Any]) -> str:
     return "compared" if any(path.startswith("relation.") for path in leaves) else "masked"
 
 
+def _waves(count: int, width: int) -> Tensor:
+    """The angles by which pairs of coordinates are turned, as RoFormer writes them: all sines before all
+    cosines."""
+    frequency = 10_000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+    angle = torch.arange(count)[:, None] * frequency
+    return torch.cat((angle.sin(), angle.cos()), dim=-1).float()
+
+
 def _turn(weights: dict[str, Tensor], relation: str) -> None:
     """There 0 means that passages belong together, here 1 does."""
     for part in ("weight", "bias"):
@@ -321,5 +411,5 @@ def _turn(weights: dict[str, Tensor], relation: str) -> None:
 
 
 ENCODERS: dict[str, Family] = {
-    dialect.kind: Encoders(dialect) for dialect in (BERT, ROBERTA, ALBERT, ELECTRA, DISTILBERT)
+    dialect.kind: Encoders(dialect) for dialect in (BERT, ROBERTA, ALBERT, ELECTRA, DISTILBERT, ROFORMER)
 }

@@ -30,6 +30,14 @@ class Said(NamedTuple):
     """Theirs to ours, where they call it differently; of several that mean the same, the first is written."""
 
 
+class WayOut(NamedTuple):
+    """How to train what another program has a word for, where a recipe has something else."""
+
+    places: tuple[str, ...]
+    """In the spec of the model."""
+    settings: tuple[str, ...]
+
+
 def to_spec(rows: Sequence[Said], config: Mapping[str, Any], values: dict[str, Any], where: Path) -> None:
     """Put what a config says into the plain form of a spec."""
     for row in rows:
@@ -56,6 +64,15 @@ def whole_number(config: Mapping[str, Any], name: str, usual: int, where: Path) 
 def differences(theirs: Spec, ours: Spec, title: str) -> list[str]:
     """What a config read back does not say of our model."""
     return [f"model.{path} is {own!r} ({title}: {other!r})" for path, other, own in diff(theirs, ours)]
+
+
+def gathered(found: list[str], way: WayOut) -> list[str]:
+    """All that differs in some places as one, which also tells the way out, before the rest."""
+    there = [one for one in found if one.startswith(tuple(f"model.{place}." for place in way.places))]
+    if not there:
+        return found
+    settings = " ".join(f"--set {setting}" for setting in way.settings)
+    return [f"{there[0]}: train with {settings}", *(one for one in found if one not in there)]
 
 
 def refuse_differences(found: Sequence[str], title: str) -> None:

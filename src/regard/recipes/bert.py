@@ -1,4 +1,7 @@
-"""Readers that learn by guessing hidden words: BERT (Devlin et al. 2019) and what came of it."""
+"""Readers that learn by guessing hidden words: BERT (Devlin et al. 2019) and what came of it.
+
+Laptop sizes turn positions into queries and keys; the original size adds learned ones to its input.
+"""
 
 from typing import Literal
 
@@ -17,7 +20,14 @@ from regard.objectives.hidden_tokens import HiddenTokensSpec
 from regard.objectives.replaced_tokens import ReplacedTokensSpec
 from regard.parts.embeddings import EmbeddingSpec
 from regard.parts.norms import LayerNormSpec
-from regard.parts.positions import LearnedSpec
+from regard.parts.positions import (
+    LearnedSpec,
+    NoPairPositionSpec,
+    NoPositionSpec,
+    PairPositionSpec,
+    PositionSpec,
+    RotarySpec,
+)
 from regard.recipes.system import SystemSpec
 from regard.search.ranking import RankingSpec
 from regard.stacks.join import PostNormSpec
@@ -31,33 +41,41 @@ from regard.training.schedules import Linear
 
 
 def bert() -> SystemSpec:
-    """Hidden words, and whether the second passage follows the first; 4 layers, 256 wide."""
-    model = bert_model(layers=4, width=256, heads=4, segments=2, compares=True)
+    """Hidden words, and whether a second passage follows; 4 layers, 256 wide, rotary positions."""
+    model = quick_bert(layers=4, width=256, heads=4, segments=2, compares=True)
     return guessing(model, unit="wordpiece", relation=FollowingSpec())
 
 
 def bert_base() -> SystemSpec:
-    """The original size: 12 layers, 768 wide, 12 heads, 30,522 pieces."""
-    model = bert_model(layers=12, width=768, heads=12, segments=2, compares=True)
+    """The original: 12 layers, 768 wide, 12 heads, 30,522 pieces, 512 learned positions."""
+    model = bert_model(
+        layers=12,
+        width=768,
+        heads=12,
+        positions=LearnedSpec(longest=512),
+        distances=NoPairPositionSpec(),
+        segments=2,
+        compares=True,
+    )
     system = guessing(model, unit="wordpiece", relation=FollowingSpec())
     return system.override(["data.tokenizer.size=30522"])
 
 
 def roberta() -> SystemSpec:
-    """Hidden words only, byte-level subwords, full rows (Liu et al. 2019 §4.2); 4 layers, 256 wide."""
-    return guessing(bert_model(layers=4, width=256, heads=4), unit="byte_bpe")
+    """Hidden words only, byte-level subwords, full rows (Liu et al. 2019 §4.2); as large as ``bert``."""
+    return guessing(quick_bert(layers=4, width=256, heads=4), unit="byte_bpe")
 
 
 def albert() -> SystemSpec:
     """One layer used eight times, a narrow table of words, the order of passages (Lan et al. 2020)."""
-    model = bert_model(layers=8, width=256, heads=4, segments=2, compares=True, table=128, shared=True)
+    model = quick_bert(layers=8, width=256, heads=4, segments=2, compares=True, table=128, shared=True)
     return guessing(model, unit="wordpiece", relation=OrderSpec())
 
 
 def electra() -> SystemSpec:
     """Which tokens a reader a quarter as wide has put there (Clark et al. 2020); 4 layers, 256 wide."""
     reader, generator = (
-        bert_model(layers=4, width=width, heads=heads, table=128) for width, heads in ((256, 4), (64, 1))
+        quick_bert(layers=4, width=width, heads=heads, table=128) for width, heads in ((256, 4), (64, 1))
     )
     system = guessing(generator, unit="wordpiece")
     return system.model_copy(
@@ -71,11 +89,38 @@ def electra() -> SystemSpec:
     )
 
 
+def quick_bert(
+    layers: int,
+    width: int,
+    heads: int,
+    segments: int = 0,
+    compares: bool = False,
+    table: int | None = None,
+    shared: bool = False,
+) -> MaskedModelSpec:
+    """Learns from fewer updates: positions turned into queries and keys (Su et al. 2021), none added.
+
+    With learned positions it stays for thousands of updates at what the frequencies of words say.
+    """
+    return bert_model(
+        layers,
+        width,
+        heads,
+        positions=NoPositionSpec(),
+        distances=RotarySpec(),
+        segments=segments,
+        compares=compares,
+        table=table,
+        shared=shared,
+    )
+
+
 def bert_model(
     layers: int,
     width: int,
     heads: int,
-    positions: int = 512,
+    positions: PositionSpec,
+    distances: PairPositionSpec,
     segments: int = 0,
     compares: bool = False,
     table: int | None = None,
@@ -86,7 +131,7 @@ def bert_model(
     norm = LayerNormSpec(epsilon=epsilon)
     block = BlockSpec(
         mixers=(
-            SelfAttentionSpec(heads=heads, dropout=0.0),
+            SelfAttentionSpec(heads=heads, positions=distances, dropout=0.0),
             PointwiseSpec(hidden=4 * width, activation="gelu"),
         ),
         join=PostNormSpec(dropout=dropout, norm=norm),
@@ -96,7 +141,7 @@ def bert_model(
     embedding = EmbeddingSpec(
         width=width,
         table=table,
-        positions=LearnedSpec(longest=positions),
+        positions=positions,
         segments=segments,
         norm=norm,
         dropout=dropout,

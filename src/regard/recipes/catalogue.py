@@ -121,7 +121,7 @@ RECIPES: dict[str, Entry] = {
     ),
     "bert_base": Entry(
         "regard.recipes.bert:bert_base",
-        "the original size: 12 layers, 768 wide, 12 heads",
+        "the original size: 12 layers, 768 wide, 12 heads, learned positions",
         "Devlin et al. 2019",
     ),
     "roberta": Entry(

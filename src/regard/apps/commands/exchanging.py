@@ -13,8 +13,8 @@ def import_(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Folder of a GPT-2, BERT, RoBERTa, ALBERT, ELECTRA, DistilBERT, Marian, BART or T5 as "
-            "Hugging Face saves it, or a file of word vectors (word2vec, GloVe).",
+            help="Folder of a GPT-2, BERT, RoBERTa, ALBERT, ELECTRA, DistilBERT, RoFormer, Marian, BART or "
+            "T5 as Hugging Face saves it, or a file of word vectors (word2vec, GloVe).",
             show_default=False,
         ),
     ],
