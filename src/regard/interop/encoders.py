@@ -257,7 +257,7 @@ class Encoders(Family):
         leaves, dialect = system.model.paths(), self.dialect
         wiring = _wiring(leaves)
         config: dict[str, Any] = {
-            "architectures": [dialect.architectures.get(wiring, "")],
+            "architectures": [dialect.architectures.get(wiring, dialect.architectures["masked"])],
             "model_type": dialect.kind,
             "vocab_size": tokenizer.size,
             **to_config(dialect.said, leaves),
@@ -281,12 +281,17 @@ class Encoders(Family):
         pooled = self.dialect.pooler is not None and "gist.activation" in leaves
         if wiring != "detector":
             theirs = self._model(config, Path(CONFIG), allowed, pooled)
-            return self._with_ways_out(differences(theirs, system.model, self.title))
+            found = differences(theirs, system.model, self.title)
+            if self.dialect.turned and all(one.startswith("model.relation") for one in found):
+                # No other family turns positions: what tells whether passages follow stays behind, as the
+                # generator of a detector does.
+                return []
+            return self._with_ways_out(found)
         theirs = self._model(config, Path(CONFIG), "reader", pooled=False)
         found = differences(theirs, ReaderSpec(encoder=system.model.reader()), self.title)
-        ours, usual = leaves["head.activation"], leaves.get(f"{BLOCK}.mixers.1.activation")
-        if ours != usual:
-            found.append(f"model.head.activation is {ours!r}, not {usual!r}")
+        said, usual = leaves["head.activation"], leaves.get(f"{BLOCK}.mixers.1.activation")
+        if said != usual:
+            found.append(f"model.head.activation is {said!r}, not {usual!r}")
         return self._with_ways_out(found)
 
     def _with_ways_out(self, found: list[str]) -> list[str]:
