@@ -68,6 +68,25 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
             "seven layers, 128 wide",
         ),
     ),
+    "bilstm_tagger": (
+        Figure("CoNLL-2003 (test), from nothing", "F1", "85.58", "13 minutes of one busy thread"),
+        Figure("CoNLL-2003 (test)", "F1", "86.90", "5.5 minutes of one busy thread", "--vectors GloVe"),
+    ),
+    "tagger": (Figure("CoNLL-2003 (test)", "F1", "90.05", "11 minutes of one busy thread", "--from MiniLM"),),
+    "classifier": (
+        Figure("SST-2 (test), from nothing", "accuracy", "84.1", "4 minutes of a very busy machine"),
+        Figure("SST-2 (test)", "accuracy", "90.2 %", "11 minutes of one busy thread", "--from MiniLM"),
+    ),
+    "pair_classifier": (
+        Figure("MRPC (test)", "accuracy", "80.0 %", "4 minutes of one busy thread", "--from MiniLM"),
+        Figure("SICK, entailment (test)", "accuracy", "86.3 %", "3 minutes of one thread", "--from MiniLM"),
+    ),
+    "similarity": (
+        Figure("SICK, relatedness (test)", "Pearson", "0.871", "3 minutes of one thread", "--from MiniLM"),
+    ),
+    "bert": (
+        Figure("WikiText-2 (validation)", "nats a hidden word", "4.70", "12 minutes of one busy thread"),
+    ),
     "ngram": (
         Figure(
             "Penn Treebank (test)",

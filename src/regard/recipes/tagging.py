@@ -46,10 +46,18 @@ def with_letters(reader: EncoderSpec) -> EncoderSpec:
 
 
 def bilstm_tagger() -> SystemSpec:
-    """Words and their letters, one bidirectional LSTM, a conditional random field (Ma and Hovy 2016)."""
-    spelling = SpellingSpec(letter_width=25, filters=(Filters(width=3, count=50),), dropout=0.3)
+    """Words and their letters, one bidirectional LSTM, a conditional random field (Ma and Hovy 2016).
+
+    Some words are forgotten in every batch, so that letters and neighbours must do for those never seen.
+    """
+    filters = (Filters(width=3, count=75), Filters(width=4, count=75))
     reader = EncoderSpec(
-        embedding=EmbeddingSpec(width=150, spelling=spelling, dropout=0.5),
+        embedding=EmbeddingSpec(
+            width=250,
+            spelling=SpellingSpec(letter_width=40, filters=filters, dropout=0.3),
+            dropout=0.5,
+            forgets=0.1,
+        ),
         stack=StackSpec(
             blocks=(
                 BlockSpec(
@@ -62,7 +70,8 @@ def bilstm_tagger() -> SystemSpec:
     system = tagging(reader, TagsSpec(dropout=0.0, chain=ChainSpec()), fresh=True)
     # Letters tell what is a capital one, so words need not; what occurs once teaches what is unknown.
     words = ["data.tokenizer.lowercase=true", "data.tokenizer.min_count=2"]
-    return system.override(["data.letters=true", "data.scheme=bioes", *words])
+    learned = ["training.averaging.ema=0.995"]
+    return system.override(["data.letters=true", "data.scheme=bioes", *words, *learned])
 
 
 def deep_tagger() -> SystemSpec:
