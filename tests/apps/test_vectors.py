@@ -111,7 +111,7 @@ def test_another_width_is_refused_with_both_numbers_where_it_was_chosen(tmp_path
     ("name", "field", "width", "table"),
     [
         ("classifier", "text", 30, None),
-        ("bilstm_tagger", "text", 80, None),  # 50 of it are spelled
+        ("bilstm_tagger", "text", 180, None),  # 150 of it are spelled
         ("rnn_lm", "text", 30, None),
         ("deep_tagger", "text", 30, None),
         ("bahdanau", "source", 256, 30),  # one table for both sides
