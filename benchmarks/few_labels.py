@@ -150,7 +150,7 @@ COLOURS = {
     "ulmfit": "#c05621",
     "minilm": "#6b46c1",
 }
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 320, 46, 120, 30, 34
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, LINE = 560, 320, 46, 120, 30, 34, 12
 
 
 def draw(found: dict[Row, dict[str, Any]]) -> str:
@@ -180,6 +180,7 @@ def draw(found: dict[Row, dict[str, Any]]) -> str:
     for count in counts:
         x = across(count)
         drawn.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{count:,}</text>')
+    names = list[tuple[float, float, str, str]]()
     for way, frozen in dict.fromkeys((row.way, row.frozen) for row in found):
         points, colour = [], COLOURS[way]
         for count in counts:
@@ -199,8 +200,11 @@ def draw(found: dict[Row, dict[str, Any]]) -> str:
         dashes = ' stroke-dasharray="5 3"' if frozen else ""
         drawn.append(f'<path d="M{line}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>')
         x, y = points[-1]
-        name = f"{way}, frozen" if frozen else way
-        drawn.append(f'<text x="{x + 6:.1f}" y="{y + 4:.1f}" style="fill:{colour}">{name}</text>')
+        names.append((y + 4, x + 6, f"{way}, frozen" if frozen else way, colour))
+    above = 0.0
+    for y, x, name, colour in sorted(names):
+        above = max(y, above + LINE)  # none is written over another
+        drawn.append(f'<text x="{x:.1f}" y="{above:.1f}" style="fill:{colour}">{name}</text>')
     return "\n".join([*drawn, "</svg>"]) + "\n"
 
 
