@@ -1,6 +1,5 @@
 """BERT and its kin: masked models with their heads, and readers without one."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,15 @@ from regard.interop.dialects import (
     ROBERTA,
     ROFORMER,
     Dialect,
+)
+from regard.interop.encoder_weights import (
+    TYPES,
+    plainly_named,
+    settle_head,
+    settle_lead,
+    settle_types,
+    turn,
+    waves,
 )
 from regard.interop.family import Family, Offered, Vocabulary, Wanted
 from regard.interop.hugging_face_files import CONFIG
@@ -45,9 +53,6 @@ from regard.recipes.reading import reading
 from regard.recipes.system import SystemSpec
 
 _POSITIONS = "max_position_embeddings"
-_TYPES = "type_vocab_size"
-_OLD_NORM = {"gamma": "weight", "beta": "bias"}
-_BUFFER = re.compile(r"embeddings\.(position_ids|token_type_ids)$|encoder\.embed_positions\.weight$")
 _LONGEST = "encoder.embedding.positions.longest"
 _ROOM = 1536
 """Positions that are written down of those that have no last one, as many as RoFormer usually has."""
@@ -84,7 +89,7 @@ class Encoders(Family):
             )
 
     def system(self, offered: Offered, vocabulary: Vocabulary) -> SystemSpec:
-        where, names = offered.folder / CONFIG, set(self._plainly_named(offered.stored))
+        where, names = offered.folder / CONFIG, set(plainly_named(self.dialect, offered.stored))
         dialect, tokenizer = self.dialect, vocabulary.tokenizer
         pooled = dialect.pooler is not None and f"{dialect.pooler}.weight" in names
         if f"{dialect.guessing.dense}.weight" not in names:
@@ -115,7 +120,7 @@ class Encoders(Family):
         self._refuse_beyond(config, where)
         dialect = self.dialect
         width = whole_number(config, dialect.said[0].config, dialect.said[0].usual, where)
-        types = whole_number(config, _TYPES, 2, where) if dialect.typed else 1
+        types = whole_number(config, TYPES, 2, where) if dialect.typed else 1
         if dialect.lead is not None:
             config = {**config, NARROW: self._narrow(config, width, where)}
         positions, distances = self._places(config, where)
@@ -169,87 +174,25 @@ class Encoders(Family):
             if config.get(field, usual) not in (usual, None):
                 raise UsageError(f"{where}: {field} is {config[field]!r}: regard has no {meaning} here")
 
-    def _plainly_named(self, stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Without what says nothing, under names as they are today; of a body saved alone, too."""
-        heads = [*self.dialect.guessing[:4], *self.dialect.guessing.twice, self.dialect.relation or ""]
-        alone = not any(name.startswith(self.prefix) for name in stored)
-        found = {}
-        for name, tensor in stored.items():
-            if _BUFFER.search(name):
-                continue
-            *way, last = name.split(".")
-            name = ".".join([*way, _OLD_NORM.get(last, last)])
-            if alone and not name.startswith(tuple(head for head in heads if head)):
-                name = self.prefix + name
-            found[name] = tensor
-        return found
-
     def wanted(self, offered: Offered, system: SystemSpec) -> Wanted:
-        found, dialect, left = self._plainly_named(offered.stored), self.dialect, list[str]()
-        self._settle_head(found, system, offered.folder)
+        found, dialect, left = plainly_named(self.dialect, offered.stored), self.dialect, list[str]()
+        settle_head(self.dialect, found, system, offered.folder)
         known = {name for row in self.table(system) for name in row.names}
         for name in [name for name in found if name not in known]:
             outside = not name.startswith(self.prefix)
             if outside or (dialect.pooler is not None and name.startswith(f"{dialect.pooler}.")):
                 left.append(name)
                 del found[name]
-        self._settle_types(found, offered.folder)
+        settle_types(self.dialect, found, offered.folder)
         if dialect.skips:
             name = f"{self.prefix}embeddings.position_embeddings.weight"
             if name in found:
                 found[name] = found[name][self._skipped(offered.config, offered.folder / CONFIG) :]
         if dialect.always_leads:
-            self._settle_lead(found, system, offered.folder)
+            settle_lead(self.dialect, found, system, offered.folder)
         if dialect.relation is not None:
-            _turn(found, dialect.relation)
+            turn(found, dialect.relation)
         return Wanted(found, left)
-
-    def _settle_head(self, found: dict[str, Tensor], system: SystemSpec, where: Path) -> None:
-        """One bias under one name; one matrix for input and output where config.json says so."""
-        head = self.dialect.guessing
-        for other in head.twice:
-            bias = found.pop(other, None)
-            if bias is not None:
-                found.setdefault(head.bias, bias)
-        words, own = found.get(f"{self.prefix}embeddings.word_embeddings.weight"), found.get(head.words)
-        if own is not None and words is not None and system.model.paths().get("tied", True):
-            if system.model.kind() == "masked" and not torch.equal(words, own):
-                raise DataError(
-                    f"{head.words} differs from {self.prefix}embeddings.word_embeddings.weight, but "
-                    "config.json says they are one (tie_word_embeddings)",
-                    file=where,
-                )
-            del found[head.words]
-
-    def _settle_types(self, found: dict[str, Tensor], where: Path) -> None:
-        """One type for all tokens is a part of where they stand, if that is added to them as well."""
-        types, positions = (
-            f"{self.prefix}embeddings.{part}_embeddings.weight" for part in ("token_type", "position")
-        )
-        if types not in found or len(found[types]) > 1:
-            return
-        if self.dialect.turned:
-            only = found.pop(types)
-            if bool(only.any()):
-                raise UsageError(
-                    f"{where}: {_TYPES} is 1, and {types} is not zero; where regard's reader adds no "
-                    "positions, it adds nothing to all tokens alike"
-                )
-        elif positions in found:
-            found[positions] = found[positions] + found.pop(types)
-
-    def _settle_lead(self, found: dict[str, Tensor], system: SystemSpec, where: Path) -> None:
-        lead = self.dialect.lead
-        if system.model.paths().get("encoder.embedding.table") is not None:
-            return
-        weight, bias = found.pop(f"{lead}.weight", None), found.pop(f"{lead}.bias", None)
-        if weight is None or bias is None:
-            return
-        if not torch.equal(weight, torch.eye(len(weight))) or bool(bias.any()):
-            raise UsageError(
-                f"{where}: {lead} turns vectors of {len(weight)} into others of the same width; regard's "
-                "reader has a map there only where widths differ"
-            )
 
     # Going out
 
@@ -269,7 +212,7 @@ class Encoders(Family):
         longest = int(leaves.get(_LONGEST, _ROOM))  # type: ignore[arg-type]
         config[_POSITIONS] = longest + (tokenizer.pad + 1 if dialect.skips else 0)
         if dialect.typed:
-            config[_TYPES] = leaves.get("encoder.embedding.segments", 0) or 1
+            config[TYPES] = leaves.get("encoder.embedding.segments", 0) or 1
         if dialect.lead is not None:
             config.setdefault(NARROW, leaves.get("encoder.embedding.width", 1))
         return config
@@ -365,7 +308,7 @@ class Encoders(Family):
         width = theirs[f"{prefix}word_embeddings.weight"].shape[1]
         if dialect.turned:
             head = config["hidden_size"] // config["num_attention_heads"]
-            theirs[f"{self.prefix}encoder.embed_positions.weight"] = _waves(config[_POSITIONS], head)
+            theirs[f"{self.prefix}encoder.embed_positions.weight"] = waves(config[_POSITIONS], head)
         else:
             positions = theirs[f"{prefix}position_embeddings.weight"]
             before = positions.new_zeros(config[_POSITIONS] - len(positions), width)
@@ -376,14 +319,14 @@ class Encoders(Family):
             theirs[f"{dialect.lead}.weight"] = torch.eye(width)
             theirs[f"{dialect.lead}.bias"] = torch.zeros(width)
         if dialect.relation is not None:
-            _turn(theirs, dialect.relation)
+            turn(theirs, dialect.relation)
         if config["architectures"] == [dialect.architectures["reader"]]:
             return {name.removeprefix(self.prefix): tensor for name, tensor in theirs.items()}
         return theirs
 
     def files(self, system: SystemSpec, tokenizer: Tokenizer, config: Mapping[str, Any]) -> dict[str, bytes]:
         longest = int(system.model.paths().get(_LONGEST, _ROOM))  # type: ignore[arg-type]
-        typed = self.dialect.typed and config[_TYPES] > 1
+        typed = self.dialect.typed and config[TYPES] > 1
         found = write_reader_tokenizer(tokenizer, longest, typed, self.dialect.doubled)
         if _wiring(system.model.paths()) == "reader":
             width = int(system.model.paths()["encoder.embedding.width"])  # type: ignore[arg-type]
@@ -398,21 +341,6 @@ def _wiring(leaves: Mapping[str, Any]) -> str:
     if not any(path.startswith("head.") for path in leaves):
         return "reader"
     return "compared" if any(path.startswith("relation.") for path in leaves) else "masked"
-
-
-def _waves(count: int, width: int) -> Tensor:
-    """The angles by which pairs of coordinates are turned, as RoFormer writes them: all sines before all
-    cosines."""
-    frequency = 10_000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
-    angle = torch.arange(count)[:, None] * frequency
-    return torch.cat((angle.sin(), angle.cos()), dim=-1).float()
-
-
-def _turn(weights: dict[str, Tensor], relation: str) -> None:
-    """There 0 means that passages belong together, here 1 does."""
-    for part in ("weight", "bias"):
-        if f"{relation}.{part}" in weights:
-            weights[f"{relation}.{part}"] = weights[f"{relation}.{part}"].flip(0)
 
 
 ENCODERS: dict[str, Family] = {
