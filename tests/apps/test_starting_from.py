@@ -151,6 +151,18 @@ def test_a_task_can_start_from_another_task(starts: Starts, tmp_path: Path) -> N
     assert again.spec.model == regard.load(tmp_path / "a").spec.model
 
 
+def test_letters_go_from_tagger_to_tagger_and_stay_behind_elsewhere(starts: Starts, tmp_path: Path) -> None:
+    """Those of a tagger stand at whole words, which the texts of other tasks are not cut into."""
+    other = "model.encoder.embedding.letters.letter_width=7"
+    tagger = started("tagger", starts["bert"], tmp_path / "tagger", other)
+    again = started("tagger", tagger.path, tmp_path / "again")
+    assert again.spec.model.reader() == tagger.spec.model.reader()
+    for name in ("classifier", "multiple_choice", "span_answerer"):
+        run = started(name, tagger.path, tmp_path / name)
+        assert run.spec.model.reader().embedding.letters is None
+        assert run.answers(kind_of(recipe(name)).questions()[:2])
+
+
 def test_what_reads_nothing_is_refused(tmp_path: Path) -> None:
     given, valid = examples("ngram", 20), examples("ngram", 5, seed=1)
     path = train(toy("ngram"), given, tmp_path / "n", valid=valid, seed=1).run.path

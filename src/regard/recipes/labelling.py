@@ -101,7 +101,13 @@ def labeller(start: ModelSpec | None, head: HeadSpec) -> LabellerSpec:
     """What starts from a writer keeps what it writes with."""
     if start is None:
         return LabellerSpec(encoder=recurrent_reader(), head=head)
-    return LabellerSpec(encoder=start.reader(), head=head, words=start.writer(), tied=start.tied_words())
+    reader = without_letters(start.reader())
+    return LabellerSpec(encoder=reader, head=head, words=start.writer(), tied=start.tied_words())
+
+
+def without_letters(reader: EncoderSpec) -> EncoderSpec:
+    """Those that a tagger has added stay behind: they stand at whole words, which only its data know."""
+    return reader.model_copy(update={"embedding": reader.embedding.model_copy(update={"letters": None})})
 
 
 def writes(start: ModelSpec | None) -> bool:

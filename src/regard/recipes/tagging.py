@@ -39,7 +39,7 @@ def tagger(start: ModelSpec | None = None) -> SystemSpec:
 
 
 def with_letters(reader: EncoderSpec) -> EncoderSpec:
-    if reader.embedding.spelling is not None:  # it has been made of letters from the first
+    if reader.embedding.spelling is not None or reader.embedding.letters is not None:  # it has some already
         return reader
     added = SpellingSpec(letter_width=25, filters=(Filters(width=3, count=50),))
     return reader.model_copy(update={"embedding": reader.embedding.model_copy(update={"letters": added})})
