@@ -3,12 +3,14 @@
 import json
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from regard.apps.session import Run, load
 from regard.core.errors import UsageError
+from regard.engines.ctranslate2 import Searching
 from regard.engines.layout import Layout, Layouts
 from regard.parts.positions import (
     NoPositionSpec,
@@ -20,7 +22,7 @@ from regard.search.greedy import GreedySpec
 from regard.search.search import SearchSpec
 from regard.search.stopping import EnoughFinishedSpec, NoBetterPossibleSpec
 from regard.tasks.answers import Answer
-from regard.tasks.task import Wishes
+from regard.tasks.task import Asked, Wishes
 from regard.training.run_folder import RunFolder
 from tests.apps.conftest import Command
 from tests.engines.small import LINES, SYSTEMS, run_of, system
@@ -121,6 +123,32 @@ def test_answers_come_as_they_are_found(rotary: Run) -> None:
     assert all(hypotheses for _, hypotheses in found[:-1])
 
 
+@pytest.mark.parametrize(("share", "workers"), [(1.0, 4), (0.5, 2), (0.01, 1)])
+def test_texts_have_their_share_of_the_workers(
+    rotary: Run, share: float, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, told = rotary.engine.searching, list[int]()
+    assert isinstance(engine, Searching)
+    batches = engine.model.batches
+    monkeypatch.setattr(engine.layouts, "chosen", lambda bulk: Layout("float32", 4, 1))
+    monkeypatch.setattr(engine.model, "batches", lambda *asked: told.append(asked[-1]) or batches(*asked))
+    assert [answer.text for answer in rotary.task().answer(Asked(LINES, share=share))] == rotary(LINES)
+    assert told[0] == workers
+
+
+@pytest.mark.parametrize(("lines", "share", "bulk"), [(1, 1.0, False), (2, 1.0, True), (1, 0.5, True)])
+def test_a_line_alone_has_a_worker_of_its_own_and_one_among_others_has_not(
+    rotary: Run, lines: int, share: float, bulk: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, told = rotary.engine.searching, list[Layout]()
+    assert isinstance(engine, Searching)
+    at = engine._loaded.at
+    monkeypatch.setattr(engine, "layouts", Layouts("float32", None, cores=2))
+    monkeypatch.setattr(engine._loaded, "at", lambda layout: told.append(layout) or at(layout))
+    rotary.task().answer(Asked(LINES[:lines], share=share))
+    assert told == [engine.layouts.chosen(bulk=bulk)]
+
+
 def test_what_it_cannot_do_is_done_by_our_steps_and_said(rotary: Run) -> None:
     assert rotary.answered_by().startswith("ctranslate2, float32")
     assert rotary.answered_by(keep=True) == "torch (it cannot show its search)"
@@ -200,13 +228,31 @@ def test_int8_is_chosen_when_asked_for_and_auto_is_measured_once(own: Run) -> No
 
 
 def test_one_line_of_a_large_model_has_all_threads_until_it_is_measured(tmp_path: Path) -> None:
-    notes, one = tmp_path / "layouts.json", Layout("float32", 2, 1)
+    notes, one, both = tmp_path / "layouts.json", Layout("float32", 1, 1), Layout("float32", 1, 2)
     small, large = (Layouts("float32", notes, cores=2, large=large) for large in (False, True))
-    assert small.chosen(bulk=False) == small.chosen(bulk=True) == large.chosen(bulk=True) == one
-    assert large.chosen(bulk=False) == Layout("float32", 1, 2)
-    waits = {one: 0.0, Layout("float32", 1, 2): 0.02}
-    large.measure(lambda _: None, lambda layout: time.sleep(waits[layout]))
+    assert small.chosen(bulk=True) == large.chosen(bulk=True) == Layout("float32", 2, 1)
+    assert (small.chosen(bulk=False), large.chosen(bulk=False)) == (one, both)
+    large.measure(lambda _: None, lambda layout: time.sleep({one: 0.0, both: 0.02}[layout]))
     assert large.chosen(bulk=False) == one
+    small.measure(lambda _: None, lambda layout: time.sleep({one: 0.02, both: 0.0}[layout]))
+    assert small.chosen(bulk=False) == both
+
+
+def test_a_little_faster_is_no_reason_to_give_up_digits_or_to_take_more_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layouts, clock = Layouts("auto", tmp_path / "layouts.json", cores=2), [0.0]
+    monkeypatch.setattr("regard.engines.layout.time.perf_counter", lambda: clock[0])
+
+    def taking(seconds: dict[str, float], more: float) -> Callable[[Layout], None]:
+        def use(layout: Layout) -> None:
+            clock[0] += seconds[layout.precision] * (more if layout.threads == 2 else 1.0)
+
+        return use
+
+    layouts.measure(taking({"float32": 1.03, "int8": 1.0}, 1.0), taking({"float32": 1.2, "int8": 1.0}, 0.98))
+    assert layouts.chosen(bulk=True) == Layout("float32", 2, 1)
+    assert layouts.chosen(bulk=False) == Layout("int8", 1, 1)
 
 
 def test_the_command_says_who_answers(regard: Command, rotary: Run) -> None:

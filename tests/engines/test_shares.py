@@ -8,21 +8,36 @@ from hypothesis import strategies as st
 
 from regard.data.tokenizers import Tokenizer, TokenizerSpec
 from regard.engines.served import Translators
-from regard.engines.shares import BUDGET, LEAST, shares
+from regard.engines.shares import BUDGET, ENOUGH, LEAST, shares
 
 
 @example([40] * 300, 2)
-@given(st.lists(st.integers(1, 60), min_size=1, max_size=400), st.integers(1, 4))
+@example([13] * 1014, 2)
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=1200), st.integers(1, 4))
 def test_every_row_once_the_like_together_and_no_worker_without_work(rows: list[int], workers: int) -> None:
     lengths = np.array(rows)
     dealt = shares(lengths, workers)
     assert sorted(row for some in dealt for row in some) == list(range(len(rows)))
     for shorter, longer in pairwise(dealt):
         assert lengths[shorter].max() <= lengths[longer].min()
-    tokens = [int(lengths[some].sum()) for some in dealt]
-    if sum(rows) < 2 * workers * BUDGET:
-        even = sum(rows) / max(1, min(workers, sum(rows) // LEAST))
-        assert max(tokens) <= even + max(rows)
+    even = sum(rows) / max(1, min(workers, sum(rows) // LEAST))
+    assert max(_loads(lengths, dealt, workers)) <= even + max(ENOUGH / 2, max(rows))
+
+
+def _loads(lengths: np.ndarray, dealt: list[list[int]], workers: int) -> list[int]:
+    """Tokens of each worker, where the one who has had least takes the next batch."""
+    loads = [0] * workers
+    for some in reversed(dealt):
+        loads[loads.index(min(loads))] += int(lengths[some].sum())
+    return loads
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=1200), st.sampled_from([409, 1024, BUDGET]))
+def test_a_batch_keeps_within_the_budget_as_it_is_padded(rows: list[int], budget: int) -> None:
+    lengths = np.array(rows)
+    for some in shares(lengths, 2, budget):
+        little = sum(rows) < 4 * min(ENOUGH, budget)
+        assert little or len(some) * lengths[some].max() <= budget
 
 
 def test_a_batch_of_a_server_is_dealt_out_evenly() -> None:

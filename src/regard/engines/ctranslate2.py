@@ -65,14 +65,20 @@ class Searching:
         return _SEARCHES[kind].refusal(search)
 
     def search(
-        self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec, detail: Detail
+        self,
+        given: Sequence[Sequence[int]],
+        longest: Sequence[int],
+        search: SearchSpec,
+        detail: Detail,
+        share: float = 1.0,
     ) -> Iterator[tuple[int, list[Hypothesis] | None]]:
         if len(given) >= _BULK and not self.layouts.known():
             self._measure(given, longest, search, detail)
-        engine = self._loaded.at(self.layouts.chosen(bulk=len(given) > 1))
+        # One line among others is one of many: it shall not wait for the worker of those that come alone.
+        engine = self._loaded.at(self.layouts.chosen(bulk=len(given) > 1 or share < 1))
         left = set(range(len(given)))
         to_judge: dict[int, list[Hypothesis]] = {}
-        for row, found in self._search(engine, given, longest, search, detail):
+        for row, found in self._search(engine, given, longest, search, detail, share):
             left.remove(row)
             some = self._hypotheses(found, longest[row], search)
             if some is not None and any(_is_to_be_judged(one, detail) for one in some):
@@ -95,8 +101,8 @@ class Searching:
             list(self._search(self._loaded.at(layout), some, limits, search, detail))
 
         def alone(layout: Layout) -> None:
-            for row in range(0, len(some), 8):
-                engine = self._loaded.at(layout)
+            engine = self._loaded.at(layout)
+            for row in range(0, len(some), 4):
                 list(self._search(engine, some[row : row + 1], limits[row : row + 1], search, detail))
 
         self.layouts.measure(bulk, alone)
@@ -109,6 +115,7 @@ class Searching:
         longest: Sequence[int],
         search: SearchSpec,
         detail: Detail,
+        share: float = 1.0,
     ) -> Iterator[tuple[int, list[Found]]]:
         """Batches of like length, the longest first; it takes as many at once as it has workers.
 
@@ -117,7 +124,7 @@ class Searching:
         options = _SEARCHES[search.kind() or ""].options(search)
         # Where each step takes the best token, how probable it is costs a pass over all of them.
         options["return_scores"] = detail != "text" or not search.steady
-        workers = self.layouts.chosen(bulk=True).workers
+        workers = max(1, round(share * self.layouts.chosen(bulk=True).workers))
         waiting = []
         batches = self.model.batches(given, longest, search.steady, options["beam_size"], workers)
         for batch in reversed(list(batches)):

@@ -18,6 +18,9 @@ from regard.training.durable import replace_file
 
 Precision = Literal["auto", "float32", "int8"]
 _ROUNDS = 3
+_CLEARLY = 1.05
+"""Times as fast that one must be to be preferred to those named before it, which keep more digits, or leave
+more of the machine to others."""
 
 
 class Layout(NamedTuple):
@@ -58,13 +61,14 @@ class Layouts:
         manner: str = "",
     ) -> None:
         """Until it is known, one line of a ``large`` model is given all threads: reading its weights takes
-        longest, and they share that. What is noted holds for one ``manner`` of asking."""
+        longest, and they share that. Lines of a small one go to the same worker, one by one: what it needs
+        stays near its core. What is noted holds for one ``manner`` of asking."""
         cores = torch.get_num_threads() if cores is None else cores
         precisions = ("float32", "int8") if precision == "auto" else (precision,)
         # Many batches are served best by workers of one thread each; one line may gain by more threads.
         self.bulk = [Layout(one, cores, 1) for one in precisions]
-        self.alone = [*self.bulk, *(Layout(one, 1, cores) for one in precisions if cores > 1)]
-        self._guessed = (self.bulk[0], Layout(precisions[0], 1, cores) if large else self.bulk[0])
+        self.alone = [Layout(one, 1, threads) for one in precisions for threads in sorted({1, cores})]
+        self._guessed = (self.bulk[0], Layout(precisions[0], 1, cores if large else 1))
         self.notes = notes
         self.key = ", ".join(filter(None, (processor(), f"{cores} threads", precision, manner)))
         self._best = self._read()
@@ -106,7 +110,8 @@ def _fastest(options: Iterable[Layout], use: Callable[[Layout], None]) -> Layout
             begin = time.perf_counter()
             use(layout)
             taken.append(time.perf_counter() - begin)
-    return min(seconds, key=lambda layout: min(seconds[layout]))
+    least = {layout: min(taken) for layout, taken in seconds.items()}
+    return next(layout for layout, taken in least.items() if taken <= _CLEARLY * min(least.values()))
 
 
 def _read_notes(path: Path) -> dict[str, Any]:

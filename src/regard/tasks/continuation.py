@@ -92,8 +92,9 @@ class Continuation(Task):
     @torch.inference_mode()
     def answer(self, asked: Asked) -> list[Answer]:
         """How each text goes on, the space between included; an empty one is begun."""
-        texts, wishes, first_line, truncate, keep, _, audience, _ = asked
-        prompts = [self._prompt(text, line, truncate) for line, text in enumerate(texts, start=first_line)]
+        texts, wishes, audience = asked.texts, asked.wishes, asked.audience
+        lines = enumerate(texts, start=asked.first_line)
+        prompts = [self._prompt(text, line, asked.truncate) for line, text in lines]
         answers = [Answer(text) for text in texts]
         engine, by_engine = self.engines.searching, self._found_by_engine(prompts, asked)
         for row, hypotheses in by_engine.items():
@@ -102,7 +103,7 @@ class Continuation(Task):
         by_length = sorted(left, key=lambda row: len(prompts[row]))
         for begin in range(0, len(by_length), _TOGETHER):
             rows = by_length[begin : begin + _TOGETHER]
-            kept = Kept() if keep else None
+            kept = Kept() if asked.keep else None
             numbers = [asked.number(row) for row in rows]
             constraints = self._constraints(wishes, len(rows))
             if audience is not None:
@@ -124,7 +125,7 @@ class Continuation(Task):
             return {}
 
         def find(given: Sequence[list[int]], room: Sequence[int]) -> list[list[Hypothesis] | None]:
-            by_row = dict(engine.search(given, room, search, asked.detail))
+            by_row = dict(engine.search(given, room, search, asked.detail, asked.share))
             return [by_row[row] for row in range(len(given))]
 
         if self.model.longest is None or not search.steady:

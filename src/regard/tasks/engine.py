@@ -43,12 +43,13 @@ class SearchingEngine(Engine, Protocol):
         longest: Sequence[int],
         search: SearchSpec,
         detail: Detail,
+        share: float = 1.0,
     ) -> Iterator[tuple[int, list[Hypothesis] | None]]:
         """The hypotheses for each of ``given`` by its place, best first, as soon as they are found; None for
         those that must be searched otherwise.
 
         ``longest`` is the number of steps after which each is cut off. What is not asked for in ``detail``
-        may be left out.
+        may be left out. Of what computes they may have ``share``: who asks has others searched beside them.
         """
 
 

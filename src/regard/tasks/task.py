@@ -71,6 +71,8 @@ class Asked(NamedTuple):
     """By which samples are drawn; where the texts stand in the whole input, counted from 0, by default."""
     audience: Audience | None = None
     detail: Detail = "tokens"
+    share: float = 1.0
+    """Of those who compute, what these texts may have: the others are wanted elsewhere meanwhile."""
 
     def number(self, place: int) -> int:
         return self.first_line + place - 1 if self.numbers is None else self.numbers[place]

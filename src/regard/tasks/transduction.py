@@ -5,6 +5,7 @@ Lines go in and answers come out in the same order, whatever the batching. Empty
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -72,6 +73,11 @@ class Transduction(Task):
     engines: Engines = NO_ENGINE
     opening: int | None = None
 
+    @cached_property
+    def _positions(self) -> tuple[int | None, int | None]:
+        """Tokens that the model can read, and write: asked anew for every line, that would take a while."""
+        return self.model.longest_source, self.model.longest_target
+
     def refusal(self, wishes: Wishes, keep: bool) -> str | None:
         return self.engines.refusal_to_search(self.search, wishes, keep)
 
@@ -124,12 +130,12 @@ class Transduction(Task):
             return
         sources = [encoded[row] for row in rows]
         longest = [self._longest(len(ids)) for ids in sources]
-        for place, hypotheses in engine.search(sources, longest, self.search, asked.detail):
+        for place, hypotheses in engine.search(sources, longest, self.search, asked.detail, asked.share):
             if hypotheses:
                 yield rows[place], hypotheses
 
     def _longest(self, source: int) -> int:
-        longest, most = self.search.longest(source), self.model.longest_target
+        longest, most = self.search.longest(source), self._positions[1]
         return longest if most is None else min(longest, most)
 
     def _answer(
@@ -207,7 +213,7 @@ class Transduction(Task):
     def _encode_sources(self, texts: Sequence[str], first_line: int, truncate: bool) -> list[list[int]]:
         """Token ids with the end token; an empty list for an empty line."""
         front = [] if self.opening is None else [self.opening]
-        around, longest, encoded = len(front) + 1, self.model.longest_source, list[list[int]]()
+        around, longest, encoded = len(front) + 1, self._positions[0], list[list[int]]()
         for line, ids in enumerate(self.source_tokenizer.encode_many(list(texts)), start=first_line):
             if longest is not None and len(ids) + around > longest:
                 if not truncate:

@@ -22,8 +22,10 @@ class Shouting:
     may: threading.Event = field(default_factory=threading.Event, compare=False)
     batches: list[list[str]] = field(default_factory=list, compare=False)
     elsewhere: bool = False
+    shares: list[float] = field(default_factory=list, compare=False)
 
-    def do(self, rows: Sequence[Row]) -> list[Any]:
+    def do(self, rows: Sequence[Row], share: float) -> list[Any]:
+        self.shares.append(share)
         assert self.may.wait(20)
         self.batches.append([row.text for row in rows])
         if any("bad" in row.text for row in rows):
@@ -173,6 +175,7 @@ def test_while_an_engine_searches_the_next_batch_is_handed_in() -> None:
     assert not one.future.done()
     first.may.set()
     assert one.future.result(10) == ["ONE"]
+    assert (first.shares, second.shares) == ([1.0], [0.5, 0.5])  # who is alone has all of the engine
     batcher.close()
 
 

@@ -305,6 +305,8 @@ def test_own_streams(server: Served, wrote: Run) -> None:
 def test_operation(server: Served) -> None:
     assert WEB.get(f"{server.url}/healthz").json() == {"status": "ok"}
     assert WEB.get(f"{server.url}/readyz").status_code == 200
+    asked = {"q": "abc", "source": "ab", "target": "ba"}
+    assert WEB.post(f"{server.url}/translate", json=asked).status_code == 200
     page = WEB.get(f"{server.url}/metrics").text
     assert 'regard_requests_total{route="/translate",status="200"}' in page
     assert 'regard_batch_texts_count{model="reverse"}' in page

@@ -5,7 +5,8 @@ The oldest job that waits says what work is done next; a batch is then filled fr
 turn, a text each, so that a request of a thousand lines does not hold up one of a single line.
 
 While an engine searches one batch, the next is made ready and handed in, so that none of its workers has to
-wait for Python. What our own steps compute is computed batch by batch.
+wait for Python; each such batch is given its share of the workers, for one large batch is searched faster
+than its halves. What our own steps compute is computed batch by batch.
 """
 
 import logging
@@ -45,8 +46,8 @@ class Work(Protocol, Hashable):
     def elsewhere(self) -> bool:
         """Others compute it, and this process mostly waits: another batch may be begun meanwhile."""
 
-    def do(self, rows: Sequence[Row]) -> list[Any]:
-        """One result a row."""
+    def do(self, rows: Sequence[Row], share: float) -> list[Any]:
+        """One result a row, with so much of what computes: others are at work beside them."""
 
 
 @dataclass(eq=False)
@@ -103,6 +104,19 @@ class QueueFullError(Exception):
 
 class ClosedError(Exception):
     """Another batcher has taken over."""
+
+
+class Batch(NamedTuple):
+    """Texts that are answered together."""
+
+    rows: list[Row]
+    tokens: int
+    share: float
+    """Of what computes, what they are given."""
+
+    @property
+    def work(self) -> Work:
+        return self.rows[0].job.work
 
 
 class Done(NamedTuple):
@@ -236,21 +250,20 @@ class Batcher:
         return next((job for job in self._jobs if self._may_begin(job.work)), None)
 
     def _work(self) -> None:
-        while rows := self._taken():
-            begun, elsewhere = time.monotonic(), rows[0].job.work.elsewhere
-            self._do(rows)
-            tokens = sum(row.job.costs[row.place] for row in rows)
+        while batch := self._taken():
+            begun = time.monotonic()
+            self._do(batch.rows, batch.share)
             with self._changed:
-                self.running -= len(rows)
-                self._running_tokens -= tokens
-                self.pace.ended(begun, tokens)
-                self.pace.answered(max(row.job.arrived for row in rows))
-                if not elsewhere:
+                self.running -= len(batch.rows)
+                self._running_tokens -= batch.tokens
+                self.pace.ended(begun, batch.tokens)
+                self.pace.answered(max(row.job.arrived for row in batch.rows))
+                if not batch.work.elsewhere:
                     self._computing = False
                     self._changed.notify()
-            self.watch(Done(len(rows), tokens, time.monotonic() - begun))
+            self.watch(Done(len(batch.rows), batch.tokens, time.monotonic() - begun))
 
-    def _taken(self) -> list[Row]:
+    def _taken(self) -> Batch | None:
         """The next batch, as soon as there is one; none when all is done."""
         with self._changed:
             while True:
@@ -258,20 +271,22 @@ class Batcher:
                 if oldest := self._oldest():
                     return self._begun(oldest.work)
                 if self._closing and not self._jobs:
-                    return []
+                    return None
                 self._idle += 1
                 self._changed.wait()
                 self._idle -= 1
 
-    def _begun(self, work: Work) -> list[Row]:
+    def _begun(self, work: Work) -> Batch:
         rows = self._next(work)
+        tokens = sum(row.job.costs[row.place] for row in rows)
+        alone = not self._jobs and not self.running
         self.running += len(rows)
-        self._running_tokens += sum(row.job.costs[row.place] for row in rows)
+        self._running_tokens += tokens
         if not work.elsewhere:
             self._computing = True
         if self._jobs:  # another hand may be free for them
             self._changed.notify()
-        return rows
+        return Batch(rows, tokens, 1.0 if alone else 1 / _HANDS)
 
     def _linger(self) -> None:
         """Company may be on its way, not least those who have just been answered: wait as long as more come,
@@ -303,18 +318,18 @@ class Batcher:
         self._tokens -= sum(row.job.costs[row.place] for row in rows)
         return rows
 
-    def _do(self, rows: Sequence[Row]) -> None:
+    def _do(self, rows: Sequence[Row], share: float) -> None:
         """All together; when that fails, in halves, so that what one text does wrong hurts no other."""
         rows = [row for row in rows if not row.job.left]
         if not rows:
             return
         try:
-            results = rows[0].job.work.do(rows)
+            results = rows[0].job.work.do(rows, share)
         except Exception as error:
             if len(rows) > 1:
                 middle = len(rows) // 2
-                self._do(rows[:middle])
-                self._do(rows[middle:])
+                self._do(rows[:middle], share)
+                self._do(rows[middle:], share)
                 return
             if not isinstance(error, RegardError):
                 log.exception("a text could not be answered")

@@ -33,9 +33,9 @@ class Answering:
         heard = self.streams and self.search.steady
         return not heard and self.run.task(self.search).refusal(self.wishes, self.keep) is None
 
-    def do(self, rows: Sequence[Row]) -> list[Answer]:
+    def do(self, rows: Sequence[Row], share: float) -> list[Answer]:
         if self.keep and len({row.number for row in rows}) < len(rows):  # kept searches go by their numbers
-            return [answer for row in rows for answer in self.do([row])]
+            return [answer for row in rows for answer in self.do([row], share)]
         line = rows[0].place + 1 if len(rows) == 1 else 1
         return self.run.task(self.search).answer(
             Asked(
@@ -47,6 +47,7 @@ class Answering:
                 [row.number for row in rows],
                 _Everyone(rows, self.streams),
                 self.detail,
+                share,
             )
         )
 
@@ -73,7 +74,7 @@ class Scoring:
 
     elsewhere: ClassVar[bool] = False
 
-    def do(self, rows: Sequence[Row]) -> list[Scored]:
+    def do(self, rows: Sequence[Row], share: float) -> list[Scored]:
         return list(self.run.score([(row.text,) for row in rows], self.truncate))
 
 
@@ -83,7 +84,7 @@ class Embedding:
 
     elsewhere: ClassVar[bool] = False
 
-    def do(self, rows: Sequence[Row]) -> list[np.ndarray]:
+    def do(self, rows: Sequence[Row], share: float) -> list[np.ndarray]:
         return list(self.run.embed([row.text for row in rows]))
 
 
@@ -98,7 +99,7 @@ class Looking:
 
     elsewhere: ClassVar[bool] = False
 
-    def do(self, rows: Sequence[Row]) -> list[Any]:
+    def do(self, rows: Sequence[Row], share: float) -> list[Any]:
         return [self._look(self.run.trace(row.text, self.targets[row.place])) for row in rows]
 
     def _look(self, trace: Trace) -> Any:
