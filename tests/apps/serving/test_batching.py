@@ -179,7 +179,7 @@ def test_while_an_engine_searches_the_next_batch_is_handed_in() -> None:
     batcher.close()
 
 
-@pytest.mark.parametrize(("elsewhere", "sizes"), [(True, [6, 4]), (False, [10])])
+@pytest.mark.parametrize(("elsewhere", "sizes"), [(True, [5, 5]), (False, [10])])
 def test_a_batch_leaves_some_for_the_next_where_an_engine_has_both(elsewhere: bool, sizes: list[int]) -> None:
     work = Shouting(elsewhere=elsewhere)
     batcher = Batcher("test", Size(budget=10_000, rows=100, linger=0.0, queue=9, deadline=60.0))
@@ -188,6 +188,22 @@ def test_a_batch_leaves_some_for_the_next_where_an_engine_has_both(elsewhere: bo
     work.may.set()
     assert ten.future.result(10) == list("ABCDEFGHIJ")
     assert sorted(map(len, work.batches), reverse=True) == sizes
+    batcher.close()
+
+
+def test_nobody_waits_for_the_last_of_those_who_come_back() -> None:
+    """A hundred tokens are searched: seventy more are nearly half of all, and worth beginning with."""
+    work = Shouting(elsewhere=True)
+    batcher = Batcher("test", Size(budget=10_000, rows=100, linger=30.0, queue=9, deadline=60.0))
+    batcher.submit(job(work, "first", length=100))
+    until(lambda: batcher.running == 1)
+    batcher.submit(job(work, "second", length=50))
+    until(lambda: batcher._lingering)
+    assert batcher.running == 1
+    batcher.submit(last := job(work, "third", length=20))
+    until(lambda: batcher.running == 3)
+    work.may.set()
+    assert last.future.result(10) == ["THIRD"]
     batcher.close()
 
 

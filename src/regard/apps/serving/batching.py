@@ -147,10 +147,11 @@ _HANDS = 2
 """One batch is with the engine, one is made ready."""
 _LONGEST = 4
 """Times ``linger`` that is waited for company at most."""
-_SHARE, _LEAST = 0.6, 64
-"""Of all that is here, what one batch takes where another may be begun meanwhile, and so few tokens anyway.
-Who took everything would, with clients that ask again when they are answered, get all of them together again
-and again, and the engine would wait for each such round."""
+_SHARE, _ENOUGH, _LEAST = 1 / _HANDS, 0.8, 64
+"""Of all that is here, what one batch takes where another may be begun meanwhile; how much of that is worth
+beginning with; and so few tokens anyway. Who took everything would, with clients that ask again when they are
+answered, get all of them together again and again, and the engine would wait for each such round; who waited
+for the last of them, too."""
 
 
 class Batcher:
@@ -233,7 +234,7 @@ class Batcher:
                 self._changed.notify()
 
     def _enough(self, work: Work) -> bool:
-        return self._tokens >= self._share(work) or len(self._jobs) >= self.size.rows
+        return self._tokens >= _ENOUGH * self._share(work) or len(self._jobs) >= self.size.rows
 
     def _share(self, work: Work) -> int:
         """Tokens of the next batch at most."""
