@@ -73,7 +73,7 @@ class Convolution(Mixer):
 
 
 class ParallelConvolution(Mixer):
-    """φ(W_w x + b_w) over windows of every width w, concatenated. The state is the last inputs of the widest."""
+    """φ(W x + b) over windows of every width, side by side. The state is the last inputs of the widest."""
 
     def __init__(self, spec: ParallelConvolutionSpec, width: int) -> None:
         super().__init__()
