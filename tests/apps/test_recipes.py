@@ -32,7 +32,8 @@ NOTHING_TO_LOOK_AT = {
     *("seq2seq", "ngram", "char_lm", "rnn_lm", "awd_lstm"),
     *("word2vec", "cbow", "context2vec"),
     *("elmo", "ulmfit_lm", "ulmfit"),
-    *("classifier", "pair_classifier", "similarity", "tagger", "bilstm_tagger", "deep_tagger"),
+    *("classifier", "text_cnn", "pair_classifier", "similarity"),
+    *("tagger", "bilstm_tagger", "deep_tagger"),
     *("multiple_choice", "cove"),
 }
 NO_VECTORS = {"ngram", "word2vec", "cbow"}

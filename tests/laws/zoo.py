@@ -2,11 +2,12 @@
 
 from regard.mixers.attention import MemoryAttentionSpec, SelfAttentionSpec
 from regard.mixers.attentive import LookThenStepSpec, StepThenLookSpec
-from regard.mixers.convolution import ConvolutionSpec
+from regard.mixers.convolution import ConvolutionSpec, ParallelConvolutionSpec
 from regard.mixers.mixer import MixerSpec
 from regard.mixers.pointwise import PointwiseSpec
 from regard.mixers.recurrent import RecurrentSpec
 from regard.parts.cells import CellSpec, ElmanSpec, GatedSpec, LongShortTermSpec, PeepholeSpec, ProjectedSpec
+from regard.parts.filters import Filters
 from regard.parts.pooling import EndsSpec, FirstSpec, LastSpec, MaxSpec, MeanSpec
 from regard.parts.positions import BucketsSpec, DistanceSpec, RelativeSpec, RotarySpec
 from regard.parts.scores import (
@@ -21,6 +22,7 @@ from regard.parts.scores import (
 )
 
 WIDTH, MEMORY_WIDTH = 12, 12
+FILTERS = (Filters(width=4, count=5), Filters(width=1, count=2), Filters(width=3, count=7))
 
 SCORES: dict[str, ScoreSpec] = {
     "dot": DotSpec(),
@@ -45,6 +47,7 @@ CAUSAL: dict[str, MixerSpec] = {
     "pointwise gated": PointwiseSpec(hidden=11, activation="gelu", gated=True, bias=False),
     "causal convolution": ConvolutionSpec(kernel=3, causal=True),
     "causal convolution, even kernel": ConvolutionSpec(kernel=4, causal=True),
+    "causal convolutions side by side": ParallelConvolutionSpec(filters=FILTERS, causal=True),
     "attention rotary": SelfAttentionSpec(heads=3, positions=RotarySpec()),
     "attention relative": SelfAttentionSpec(heads=3, positions=RelativeSpec(farthest=2)),
     "attention buckets": SelfAttentionSpec(heads=3, positions=BucketsSpec(buckets=8, farthest=6)),
@@ -68,6 +71,7 @@ CAUSAL: dict[str, MixerSpec] = {
 
 TWO_SIDED: dict[str, MixerSpec] = {
     "convolution": ConvolutionSpec(kernel=5),
+    "convolutions side by side": ParallelConvolutionSpec(filters=FILTERS),
     "bidirectional lstm": RecurrentSpec(cell=LongShortTermSpec(width=6), direction="both"),
     "bidirectional peephole": RecurrentSpec(cell=PeepholeSpec(width=6), direction="both"),
     "lstm both ways apart": RecurrentSpec(cell=LongShortTermSpec(width=6), direction="apart"),

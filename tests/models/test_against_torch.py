@@ -12,11 +12,17 @@ from regard.core import masks
 from regard.core.errors import UsageError
 from regard.core.sequences import Memory, Timeline
 from regard.mixers.attention import MemoryAttention, MemoryAttentionSpec, SelfAttention, SelfAttentionSpec
-from regard.mixers.convolution import Convolution, ConvolutionSpec
+from regard.mixers.convolution import (
+    Convolution,
+    ConvolutionSpec,
+    ParallelConvolution,
+    ParallelConvolutionSpec,
+)
 from regard.mixers.mixer import Mixer
 from regard.mixers.pointwise import PointwiseSpec
 from regard.mixers.recurrent import RecurrentSpec
 from regard.parts.cells import CellSpec, ElmanSpec, GatedSpec, LongShortTermSpec
+from regard.parts.filters import Filters
 from regard.parts.norms import LayerNormSpec
 from regard.parts.positions import BucketsSpec, PairPositionSpec, RelativeSpec, RotarySpec
 from regard.stacks.join import JoinSpec, PostNormSpec, PreNormSpec
@@ -253,3 +259,37 @@ def test_gated_convolution_by_hand() -> None:
 def test_an_even_kernel_has_no_middle() -> None:
     with pytest.raises(UsageError, match="odd kernel, got 4"):
         ConvolutionSpec(kernel=4).build(WIDTH, None)
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel")
+@causal_or_not
+def test_convolutions_side_by_side(causal: bool) -> None:
+    """Of an even width torch, too, sees one token more ahead than behind; filters keep the order given."""
+    widths = (4, 1, 5, 2)
+    filters = tuple(Filters(width=width, count=3 + width) for width in widths)
+    ours = ParallelConvolutionSpec(filters=filters, causal=causal).build(WIDTH, None).double()
+    assert isinstance(ours, ParallelConvolution)
+    assert ours.width == 24
+    randomise(ours, seed=7)
+    x = random(BATCH, TIME, WIDTH, seed=8)
+    got = run(ours, x, causal)
+    for row, length in enumerate(REAL.sum(1).tolist()):
+        channels, expected = x[row : row + 1, :length].transpose(1, 2), []
+        for width, look in zip(widths, ours.filters, strict=True):
+            theirs = nn.Conv1d(WIDTH, 3 + width, width, padding=width - 1 if causal else "same").double()
+            theirs.load_state_dict(look.state_dict())
+            expected.append(torch.relu(theirs(channels))[0, :, :length].T)
+        torch.testing.assert_close(got[row, :length], torch.cat(expected, dim=1))
+
+
+def test_convolutions_side_by_side_by_hand() -> None:
+    """Four tokens wide: one before, itself, two after; with weights 1, 10, 100, 1000 digits tell which."""
+    for causal, expected in ((False, [3210.0, 4321.0, 432.0, 43.0]), (True, [1e3, 2100.0, 3210.0, 4321.0])):
+        spec = ParallelConvolutionSpec(filters=(Filters(width=4, count=1),), causal=causal)
+        ours = spec.build(1, None).double()
+        assert isinstance(ours, ParallelConvolution)
+        ours.filters[0].weight.data = torch.tensor([[[1.0, 10.0, 100.0, 1000.0]]]).double()
+        x = torch.tensor([[[1.0], [2.0], [3.0], [4.0]]]).double()
+        whole = Timeline.follow(None, torch.ones(1, 4).bool())
+        y, _ = ours(x, whole, ours.start(1, None))
+        torch.testing.assert_close(y.flatten(), torch.tensor(expected).double())

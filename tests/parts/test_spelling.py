@@ -7,7 +7,8 @@ from torch import nn
 from regard.core.errors import UsageError
 from regard.core.sequences import Tokens
 from regard.parts.embeddings import EmbeddingSpec
-from regard.parts.spelling import Filters, Spelling, SpellingSpec, spelled
+from regard.parts.filters import Filters
+from regard.parts.spelling import Spelling, SpellingSpec, spelled
 
 WORDS = ["a", "Haus", "Häuser", "", "antidisestablishmentarianism", "日本"]
 

@@ -55,6 +55,7 @@ class MixerSpec(Spec):
         "look_then_step": "regard.mixers.attentive:LookThenStepSpec",
         "step_then_look": "regard.mixers.attentive:StepThenLookSpec",
         "convolution": "regard.mixers.convolution:ConvolutionSpec",
+        "parallel_convolution": "regard.mixers.convolution:ParallelConvolutionSpec",
         "pointwise": "regard.mixers.pointwise:PointwiseSpec",
     }
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from regard.core.spec import Spec
 from regard.parts.dropout import Dropout
 from regard.parts.feedforward import ACTIVATIONS, initialise, type_of_activation
+from regard.parts.filters import Filters
 
 _BEFORE, _AFTER, _FIRST_BYTE = 1, 2, 3
 LETTERS = 256 + _FIRST_BYTE
@@ -31,12 +32,6 @@ def spelled(words: Sequence[str], longest: int = _LONGEST) -> Int[np.ndarray, "w
     for row, values in zip(letters, rows, strict=True):
         row[: len(values)] = values
     return letters
-
-
-class Filters(Spec):
-    width: int = Field(gt=0)
-    """Letters a filter looks at together."""
-    count: int = Field(gt=0)
 
 
 class SpellingSpec(Spec):

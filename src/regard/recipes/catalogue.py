@@ -162,6 +162,11 @@ RECIPES: dict[str, Entry] = {
         "Conneau et al. 2017",
         builds_on=True,
     ),
+    "text_cnn": Entry(
+        "regard.recipes.labelling:text_cnn",
+        "the class of a text, by filters over three, four and five words side by side",
+        "Kim 2014",
+    ),
     "pair_classifier": Entry(
         "regard.recipes.labelling:pair_classifier",
         "the class of a pair of texts: entailment, paraphrase, the same question",

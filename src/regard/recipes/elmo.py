@@ -8,7 +8,8 @@ from regard.models.two_way import TwoWayModelSpec
 from regard.objectives.both_ways import BothWaysSpec
 from regard.parts.cells import ProjectedSpec
 from regard.parts.embeddings import EmbeddingSpec
-from regard.parts.spelling import Filters, SpellingSpec
+from regard.parts.filters import Filters
+from regard.parts.spelling import SpellingSpec
 from regard.recipes.system import SystemSpec
 from regard.search.ranking import RankingSpec
 from regard.stacks.join import PlainSpec, ResidualSpec

@@ -6,6 +6,7 @@ from regard.data.layouts import FrameSpec, LayoutSpec
 from regard.data.tokenizers import TokenizerSpec
 from regard.heads.head import HeadSpec
 from regard.heads.labels import ChoiceSpec, LabelSpec, NumberSpec
+from regard.mixers.convolution import ParallelConvolutionSpec
 from regard.mixers.recurrent import RecurrentSpec
 from regard.models.encoder import EncoderSpec
 from regard.models.labeller import LabellerSpec
@@ -13,6 +14,7 @@ from regard.models.model import ModelSpec
 from regard.objectives.judgement import JudgementSpec, WritingSpec
 from regard.parts.cells import LongShortTermSpec
 from regard.parts.embeddings import EmbeddingSpec
+from regard.parts.filters import Filters
 from regard.parts.pooling import MaxSpec
 from regard.recipes.system import SystemSpec
 from regard.search.ranking import RankingSpec
@@ -30,6 +32,23 @@ from regard.training.schedules import Linear
 def classifier(start: ModelSpec | None = None) -> SystemSpec:
     """One text, one class: a bidirectional LSTM whose strongest features count (Conneau et al. 2017)."""
     return judging(start, summed_up(start), texts=1)
+
+
+def text_cnn() -> SystemSpec:
+    """Filters over three, four and five words; the strongest answer of each counts (Kim 2014, CNN-rand).
+
+    Capital letters are kept, as its author did for questions: they tell names.
+    """
+    head = LabelSpec(pooling=MaxSpec(), dropout=0.5)
+    filters = tuple(Filters(width=words, count=100) for words in (3, 4, 5))
+    block = BlockSpec(mixers=(ParallelConvolutionSpec(filters=filters),))
+    reader = EncoderSpec(embedding=EmbeddingSpec(width=300, dropout=0.2), stack=StackSpec(blocks=(block,)))
+    system = judging(None, head, texts=1).model_copy(
+        update={"model": LabellerSpec(encoder=reader, head=head)}
+    )
+    # About fifty questions a batch. Seven times over all of them is enough: more only learns them by heart.
+    learned = ["training.epochs=7", "training.minutes=null", "training.averaging.ema=0.99"]
+    return system.override(["data.tokenizer.lowercase=false", "data.batch_tokens=512", *learned])
 
 
 def pair_classifier(start: ModelSpec | None = None) -> SystemSpec:

@@ -10,7 +10,8 @@ from regard.models.model import ModelSpec
 from regard.objectives.judgement import JudgementSpec
 from regard.parts.cells import LongShortTermSpec
 from regard.parts.embeddings import EmbeddingSpec
-from regard.parts.spelling import Filters, SpellingSpec
+from regard.parts.filters import Filters
+from regard.parts.spelling import SpellingSpec
 from regard.recipes.labelling import learning, recurrent_reader
 from regard.recipes.system import SystemSpec
 from regard.search.ranking import RankingSpec
