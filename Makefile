@@ -20,9 +20,9 @@ check: $(STAMP)           ## format, lint, layers, types
 test-slow: $(STAMP)       ## proofs that take minutes: many kills, learning curves
 	$(BIN)/python -m pytest -m slow
 
-bench: $(STAMP)           ## Regard beside its peers, in turns (half an hour; leave the machine alone meanwhile)
+bench: $(STAMP)           ## Regard beside its peers, in turns (leave the machine alone meanwhile); ROUNDS=2 for a shorter look
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(if $(ROUNDS),--rounds $(ROUNDS))
 
 format: $(STAMP)
 	$(BIN)/ruff format src tests benchmarks
