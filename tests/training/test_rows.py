@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from regard.parts.table_rows import table_rows
 from regard.training.optimisation import (
     Adam,
     Group,
@@ -36,6 +37,19 @@ def test_a_table_one_value_wide_moves_as_under_adagrad() -> None:
         oracle.step()
     torch.testing.assert_close(ours, theirs)
     assert float(ours.detach()[3]) == float(torch.linspace(-1, 1, 9)[3]), "what did not occur did not move"
+
+
+def test_of_a_row_the_mean_of_its_squares_is_remembered() -> None:
+    table = nn.Parameter(torch.zeros(4, 2))
+    optimiser = RowAdagrad().build([Group([table], True)])
+    add_gradients(
+        [table],
+        torch.autograd.grad((table_rows(table, torch.tensor([2])) * torch.tensor([3.0, 4.0])).sum(), [table]),
+    )
+    set_rate(optimiser, 0.1)
+    optimiser.step()
+    assert optimiser.state[table]["sum"].tolist() == [0, 0, 12.5, 0]
+    torch.testing.assert_close(table[2], -0.1 * torch.tensor([3.0, 4.0]) / 12.5**0.5)
 
 
 def test_what_is_no_table_moves_as_under_adagrad() -> None:

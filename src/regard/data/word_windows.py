@@ -6,9 +6,8 @@ words: a group shares the words around it and the words drawn from everywhere, s
 are one matrix product.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,27 +61,46 @@ class WordWindowsSpec(TextPlan):
 
 
 class WordBatch(NamedTuple):
-    words: Int[Tensor, "groups group"]
-    around: Int[Tensor, "groups span"]
-    """The words of each group, and as many to both sides as anyone may look."""
-    near: Bool[Tensor, "groups group span"]
-    """Which of those around each word looks at."""
+    line: Int[Tensor, "places"]
+    """The words that are left, side by side, with as many places to both sides as anyone may look."""
+    near: Bool[Tensor, "groups group distances"]
+    """Whom each word looks at: from the farthest before it to the farthest after it."""
     noise: Int[Tensor, "groups noise"]
     """Words drawn from everywhere."""
     rows: np.ndarray
 
+    @property
+    def words(self) -> Int[Tensor, "groups group"]:
+        """Those that look."""
+        return self.line[self.radius : len(self.line) - self.radius].view(self.near.shape[:2])
+
+    @property
+    def around(self) -> Int[Tensor, "groups span"]:
+        """The words of each group, and as many to both sides as anyone may look."""
+        group = self.near.shape[1]
+        return self.line.unfold(0, group + 2 * self.radius, group)
+
+    @property
+    def radius(self) -> int:
+        return self.near.shape[2] // 2
+
     def to(self, device: torch.device | str) -> "WordBatch":
-        return self._each(lambda part: part.to(device))
+        return WordBatch(self.line.to(device), self.near.to(device), self.noise.to(device), self.rows)
 
     def split(self, parts: int) -> list["WordBatch"]:
         """At most so many batches of consecutive groups, none too small to be worth a thread."""
-        parts = max(1, min(parts, len(self.words) // _FEWEST_GROUPS))
-        bounds = [len(self.words) * part // parts for part in range(parts + 1)]
-        return [self._each(itemgetter(slice(begin, end))) for begin, end in pairwise(bounds)]
-
-    def _each(self, change: Callable[[Tensor], Tensor]) -> "WordBatch":
-        tensors = change(self.words), change(self.around), change(self.near), change(self.noise)
-        return WordBatch(*tensors, self.rows)
+        groups, group, _ = self.near.shape
+        parts = max(1, min(parts, groups // _FEWEST_GROUPS))
+        bounds = [groups * part // parts for part in range(parts + 1)]
+        return [
+            WordBatch(
+                self.line[begin * group : end * group + 2 * self.radius],
+                self.near[begin:end],
+                self.noise[begin:end],
+                self.rows,
+            )
+            for begin, end in pairwise(bounds)
+        ]
 
 
 class PreparedWords:
@@ -150,29 +168,23 @@ class WindowMaker:
         document = np.concatenate((nowhere[: spec.radius], document, nowhere[spec.radius :]))
         reach = random.integers(1, spec.radius + 1, groups * spec.group)
         noise = np.searchsorted(self._drawn, random.random((groups, spec.noise)), side="right")
-        words = ids[spec.radius : len(ids) - spec.radius].reshape(groups, spec.group)
         return WordBatch(
-            torch.from_numpy(words.astype(np.int64)),
-            torch.from_numpy(_spans(ids, groups, spec).astype(np.int64)),
-            torch.from_numpy(self._near(document, reach, groups)),
+            torch.from_numpy(ids.astype(np.int64)),
+            torch.from_numpy(_near(document, reach).reshape(groups, spec.group, 2 * spec.radius + 1)),
             torch.from_numpy(noise.astype(np.int64)),
             starts,
         )
 
-    def _near(self, document: np.ndarray, reach: np.ndarray, groups: int) -> np.ndarray:
-        spec = self.spec
-        own = document[spec.radius : len(document) - spec.radius].reshape(groups, spec.group, 1)
-        place = np.arange(spec.group + 2 * spec.radius) - spec.radius
-        apart = np.abs(place[None, :] - np.arange(spec.group)[:, None])
-        near: np.ndarray = (apart[None] <= reach.reshape(groups, spec.group, 1)) & (apart[None] > 0)
-        near &= _spans(document, groups, spec)[:, None, :] == own
-        return near
 
-
-def _spans(values: np.ndarray, groups: int, spec: WordWindowsSpec) -> np.ndarray:
-    """Each group with what stands to both sides of it."""
-    width = spec.group + 2 * spec.radius
-    return np.lib.stride_tricks.sliding_window_view(values, width)[:: spec.group][:groups]
+def _near(document: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """Whom each looks at that has something to both sides: others of its document within its reach."""
+    radius = (len(document) - len(reach)) // 2
+    distance = np.abs(np.arange(2 * radius + 1) - radius)
+    beside = np.lib.stride_tricks.sliding_window_view(document, 2 * radius + 1)
+    near: np.ndarray = beside == document[radius : radius + len(reach), None]
+    near &= distance <= reach[:, None]
+    near[:, radius] = False
+    return near
 
 
 def kept_share(counts: np.ndarray, sample: float) -> np.ndarray:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from regard.core.errors import UsageError
 from regard.models.model import ModelSpec
+from regard.parts.table_rows import table_rows
 
 
 class WordVectorsSpec(ModelSpec):
@@ -30,7 +31,6 @@ class WordVectorsSpec(ModelSpec):
 
 
 class WordVectors(nn.Module):
-    sparse: ClassVar[bool] = True
     """Only the rows of words in a batch have a gradient: a table has many more."""
 
     def __init__(self, spec: WordVectorsSpec, vocabulary: int) -> None:
@@ -43,13 +43,13 @@ class WordVectors(nn.Module):
 
     def own(self, words: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows width"]:
         """The words' own vectors."""
-        return nn.functional.embedding(words, self.words.weight, sparse=self.sparse)
+        return table_rows(self.words.weight, words)
 
     def seen(self, words: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows width"]:
         """How they look to the words around them."""
         if self.contexts is None:
             raise UsageError("these vectors came without what learning needs: model.learns=true has it")
-        return nn.functional.embedding(words, self.contexts.weight, sparse=self.sparse)
+        return table_rows(self.contexts.weight, words)
 
     @torch.no_grad()
     def directions(self) -> Float[Tensor, "vocabulary width"]:

@@ -51,8 +51,8 @@ class BetweenWords(Objective):
         )[None]
         loss = told_apart(
             x,
-            reader.seen(words),
-            reader.seen(noise),
+            reader.seen(torch.cat((words[0], noise[0]))),
+            torch.ones_like(words, dtype=torch.bool),
             words[:, :, None] != noise[:, None, :],
             self.spec.negatives,
         )

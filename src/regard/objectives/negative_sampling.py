@@ -15,6 +15,7 @@ from torch.autograd.function import FunctionCtx
 
 from regard.core.state import State
 from regard.objectives.objective import Objective, ObjectiveSpec, Outcome, Progress
+from regard.parts.around import by_place, mean_around
 
 
 @runtime_checkable
@@ -26,11 +27,13 @@ class TwoTables(Protocol):
 @runtime_checkable
 class WordsAround(Protocol):
     @property
+    def line(self) -> Int[Tensor, "places"]: ...
+    @property
     def words(self) -> Int[Tensor, "groups group"]: ...
     @property
     def around(self) -> Int[Tensor, "groups span"]: ...
     @property
-    def near(self) -> Bool[Tensor, "groups group span"]: ...
+    def near(self) -> Bool[Tensor, "groups group distances"]: ...
     @property
     def noise(self) -> Int[Tensor, "groups noise"]: ...
 
@@ -55,7 +58,7 @@ class SkipGram(Objective):
         tables = cast(TwoTables, model)
         x = tables.own(batch.words)
         y = tables.seen(torch.cat((batch.around, batch.noise), dim=1))
-        near = batch.near.to(x.dtype)
+        near = by_place(batch.near).to(x.dtype)
         # Noise that is the very word to be foreseen is passed over, as in the authors' program.
         others = (batch.around[:, :, None] != batch.noise[:, None, :]).to(x.dtype)
         loss = _cost(x, y, near, near @ others * (self.negatives / batch.noise.shape[1]))
@@ -84,40 +87,77 @@ class Cbow(Objective):
         self, model: nn.Module, batch: WordsAround, progress: Progress, carried: State = None
     ) -> Outcome:
         tables = cast(TwoTables, model)
-        around = tables.own(batch.around)
-        near = batch.near.to(around.dtype)
-        number = near.sum(-1, keepdim=True)
-        x = (near / number.clamp(min=1)) @ around
-        others = batch.words[:, :, None] != batch.noise[:, None, :]
-        loss = told_apart(
-            # A word without any around it foresees nothing.
-            x,
-            tables.seen(batch.words),
-            tables.seen(batch.noise),
-            others,
-            self.negatives,
-            number[..., 0] > 0,
-        )
-        return Outcome(loss, int((number > 0).sum()), {})
+        words, noise = batch.words, batch.noise
+        x = mean_around(tables.own(batch.line), batch.near.flatten(0, 1))
+        y = tables.seen(torch.cat((words.flatten(), noise.flatten())))
+        # A word without any around it foresees nothing.
+        there = batch.near.any(-1)
+        others = (words[:, :, None] != noise[:, None, :]) & there[..., None]
+        loss = told_apart(x.view(*words.shape, -1), y, there, others, self.negatives)
+        return Outcome(loss, int(there.sum()), {})
 
 
 def told_apart(
     x: Float[Tensor, "groups group width"],
-    wanted: Float[Tensor, "groups group width"],
-    noise: Float[Tensor, "groups noise width"],
+    y: Float[Tensor, "compared width"],
+    there: Bool[Tensor, "groups group"],
     others: Bool[Tensor, "groups group noise"],
     negatives: int,
-    there: Bool[Tensor, "groups group"] | None = None,
 ) -> Float[Tensor, ""]:
     """−Σ (log σ(wanted·x) + negatives · mean of log σ(−noise·x)), of one wanted word for each x.
 
-    ``others``: where noise is not the wanted word itself; ``there``: where something is wanted at all.
+    First of ``y`` come the wanted, then the noise of every group; ``there``: where something is wanted at
+    all; ``others``: where noise counts, which is not the wanted word itself.
     """
-    weights = others.to(x.dtype) * (negatives / noise.shape[1])
+    share = negatives / others.shape[2]
+    weights = torch.cat((there[..., None].to(x.dtype), others.to(x.dtype) * share), dim=-1)
+    cost: Tensor = _OneWanted.apply(x, y, weights)  # type: ignore[no-untyped-call]
+    return cost
+
+
+def readable_told_apart(
+    x: Float[Tensor, "groups group width"],
+    y: Float[Tensor, "compared width"],
+    there: Bool[Tensor, "groups group"],
+    others: Bool[Tensor, "groups group noise"],
+    negatives: int,
+) -> Float[Tensor, ""]:
+    """The same, term by term."""
+    wanted, noise = _wanted_and_noise(x, y)
     own = nn.functional.logsigmoid((x * wanted).sum(-1))
-    if there is not None:
-        weights, own = weights * there[..., None], own * there
-    return _cost(x, noise, weights[..., :0], weights) - own.sum()
+    drawn = nn.functional.logsigmoid(-(x @ noise.mT))
+    return -own[there].sum() - drawn[others].sum() * (negatives / others.shape[2])
+
+
+def _wanted_and_noise(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    groups, group, width = x.shape
+    return y[: groups * group].view(x.shape), y[groups * group :].view(groups, -1, width)
+
+
+class _OneWanted(torch.autograd.Function):
+    """−Σ w log σ(± y·x) of the one that is wanted and of noise: as ``_Told``, where most words of ``y`` are
+    compared with one x only. What goes to the table lies in one piece."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor, weights: Tensor) -> Float[Tensor, ""]:
+        wanted, noise = _wanted_and_noise(x, y)
+        scores = torch.cat(((x * wanted).sum(-1, keepdim=True), torch.bmm(x, noise.mT).neg_()), dim=-1)
+        log = nn.functional.logsigmoid(scores)
+        ctx.save_for_backward(x, y, log, weights)
+        return -torch.dot(log.flatten(), weights.flatten())
+
+    @staticmethod
+    def backward(ctx: Any, *incoming: Tensor) -> tuple[Tensor, Tensor, None]:
+        x, y, log, weights = ctx.saved_tensors
+        slopes = log.exp().sub_(1).mul_(weights).mul_(incoming[0])
+        of_wanted, of_noise = slopes[..., :1], slopes[..., 1:].neg()
+        wanted, noise = _wanted_and_noise(x, y)
+        of_x = torch.baddbmm(wanted * of_wanted, of_noise, noise)
+        of_y = torch.empty_like(y)
+        to_wanted, to_noise = _wanted_and_noise(x, of_y)
+        torch.mul(x, of_wanted, out=to_wanted)
+        torch.bmm(of_noise.mT, x, out=to_noise)
+        return of_x, of_y, None
 
 
 def _cost(
