@@ -19,6 +19,7 @@ from typing import Any
 
 from benchmarks import machine, results
 from benchmarks.arena import HERE, say
+from regard.recipes.catalogue import recipe
 
 RECIPES = {"skip_gram": "word2vec", "cbow": "cbow"}
 NAMES = [(program, mode) for mode in RECIPES for program in ("regard", "gensim")]
@@ -57,7 +58,8 @@ def main() -> None:
 def with_regard(asked: argparse.Namespace, mode: str, seed: int, scratch: Path) -> dict[str, float]:
     with asked.text.open(encoding="utf-8") as file:
         words = sum(len(line.split()) + 1 for line in file)
-    steps = round(asked.epochs * words / (8 * 1000))
+    data = recipe(RECIPES[mode]).to_dict()["data"]
+    steps = round(asked.epochs * words / (data["rows"] * data["window"]))
     settings = ["data.tokenizer.unit=blank", "data.held_out=0.001", f"training.shards={asked.threads}"]
     command = ["train", RECIPES[mode], "--data", str(asked.text), "--out", str(scratch / "run")]
     command += ["--steps", str(steps), "--seed", str(seed), "--quiet", "--json"]

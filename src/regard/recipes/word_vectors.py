@@ -21,16 +21,17 @@ def word2vec() -> SystemSpec:
 
 def cbow() -> SystemSpec:
     """Those around a word foresee it, by the mean of their vectors."""
-    return word_vectors(CbowSpec(), peak=0.2, noise=16)
+    # A word is compared with few others here: only large batches keep two cores busy.
+    return word_vectors(CbowSpec(), peak=0.2, noise=16, rows=32)
 
 
-def word_vectors(objective: ObjectiveSpec, peak: float, noise: int = 32) -> SystemSpec:
+def word_vectors(objective: ObjectiveSpec, peak: float, noise: int = 32, rows: int = 8) -> SystemSpec:
     return SystemSpec(
         data=WordWindowsSpec(
             tokenizer=TokenizerSpec(unit="word", size=500_000, lowercase=True, min_count=5),
             documents="line",
             window=1000,
-            rows=8,
+            rows=rows,
             noise=noise,
         ),
         model=WordVectorsSpec(width=100),
