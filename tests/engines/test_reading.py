@@ -1,14 +1,19 @@
 """Both engines read alike: vectors of random readers and of one that others trained, and what is read off."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from regard.apps.exchange import import_run
 from regard.apps.session import Run, load
 from regard.core.errors import DataError, UsageError
+from regard.core.sequences import Tokens
+from regard.engines.ctranslate2 import Reading
+from regard.engines.layout import Layout
 from regard.parts.pooling import SummingUpSpec
 from regard.search.greedy import GreedySpec
 from regard.tasks.task import NO_WISHES
@@ -82,6 +87,36 @@ def test_a_text_alone_is_read_as_among_others(bert: Run) -> None:
         assert np.abs(bert.embed(text) - vector).max() < 1e-5
     assert np.abs(bert.embed(SENTENCES * 40)[-len(SENTENCES) :] - together).max() < 1e-5
     assert bert.embed([]).shape == (0, 0)
+
+
+def test_many_batches_are_read_side_by_side_and_told_in_order(
+    bert: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = load(bert.path, engine="torch").embed(SENTENCES)
+    engine = bert.engine.reading
+    assert isinstance(engine, Reading)
+    monkeypatch.setattr(engine, "budget", 8)
+    monkeypatch.setattr(engine, "bulk", Layout("float32", 3, 1))
+    read_by_engine(bert, monkeypatch)
+    np.testing.assert_allclose(bert.embed(SENTENCES), own, atol=1e-5)
+
+
+def test_only_as_many_batches_are_made_as_are_read_at_once(
+    bert: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, made = bert.engine.reading, list[int]()
+    assert isinstance(engine, Reading)
+    monkeypatch.setattr(engine, "bulk", Layout("float32", 2, 1))
+
+    def batches() -> Iterator[Tokens]:
+        for length in range(9, 1, -1):
+            made.append(length)
+            yield Tokens.whole(torch.full((1, length), 5))
+
+    found = engine.read(batches())
+    assert next(found).shape[1] == 9
+    assert made == [9, 8, 7]
+    assert [states.shape[1] for states in found] == [8, 7, 6, 5, 4, 3, 2]
 
 
 def test_what_is_longer_than_the_positions_is_refused_or_cut_alike(tmp_path: Path) -> None:

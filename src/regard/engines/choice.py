@@ -155,7 +155,7 @@ def _reading(run: Candidate, precision: Precision, folder: Callable[[], Path]) -
     from regard.engines.ctranslate2 import Reading
 
     return Engines(
-        reading=Reading(folder, for_states(precision)), reason="it writes nothing with a model that reads"
+        reading=Reading(folder, *for_states(precision)), reason="it writes nothing with a model that reads"
     )
 
 

@@ -1,8 +1,11 @@
 """CTranslate2 (OpenNMT): searches and encoders of Transformers in C++."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -190,19 +193,37 @@ class Reading:
     """A model that reads: the states after its last layer. Nothing of a request is kept."""
 
     name = NAME
+    budget = 768
+    """What is made of so many tokens stays near a core."""
 
-    def __init__(self, folder: Callable[[], Path], layout: Layout) -> None:
-        self.layout = layout
+    def __init__(self, folder: Callable[[], Path], bulk: Layout, alone: Layout) -> None:
+        self.bulk, self.alone = bulk, alone
         self._loaded = Loaded(folder, _load_encoder)
 
     def describe(self) -> str:
-        return f"{self.name}, {self.layout.describe()}"
+        return f"{self.name}, {self.bulk.describe()}"
 
     def refusal(self, layer: int | None) -> str | None:
         asked = "all layers" if layer is None else f"layer {layer}"
         return None if layer == LAST else f"it gives the states of its last layer, not of {asked}"
 
-    def read(self, tokens: Tokens) -> Float[Tensor, "batch time width"]:
+    def read(self, batches: Iterable[Tokens]) -> Iterator[Float[Tensor, "batch time width"]]:
+        """One batch has all threads; of several each worker reads one, and one more is made ready."""
+        waiting = iter(batches)
+        first = list(islice(waiting, 2))
+        if len(first) < 2:
+            yield from (self._states(self._loaded.at(self.alone), tokens) for tokens in first)
+            return
+        engine, under_way = self._loaded.at(self.bulk), deque[Future[Tensor]]()
+        with ThreadPoolExecutor(self.bulk.workers) as workers:
+            for tokens in chain(first, waiting):
+                under_way.append(workers.submit(self._states, engine, tokens))
+                if len(under_way) > self.bulk.workers:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+
+    def _states(self, engine: Any, tokens: Tokens) -> Float[Tensor, "batch time width"]:
         import ctranslate2
 
         ids, lengths = (
@@ -210,7 +231,7 @@ class Reading:
             for part in (tokens.ids, tokens.real.sum(1))
         )
         segments = None if tokens.segments is None else tokens.segments.tolist()
-        found = self._loaded.at(self.layout).forward_batch(ids, lengths, segments)
+        found = engine.forward_batch(ids, lengths, segments)
         return torch.from_numpy(np.array(found.last_hidden_state))
 
 

@@ -43,10 +43,11 @@ class Layout(NamedTuple):
         return f"{self.precision}, {self.workers} × {self.threads} threads"
 
 
-def for_states(precision: Precision, cores: int | None = None) -> Layout:
-    """Batches come one after another. Vectors lose digits only where that is asked for, not to be faster."""
+def for_states(precision: Precision, cores: int | None = None) -> tuple[Layout, Layout]:
+    """For many batches and for one. Vectors lose digits only where that is asked for, not to be faster."""
     cores = torch.get_num_threads() if cores is None else cores
-    return Layout("int8" if precision == "int8" else "float32", 1, cores)
+    digits = "int8" if precision == "int8" else "float32"
+    return Layout(digits, cores, 1), Layout(digits, 1, cores)
 
 
 class Layouts:

@@ -1,7 +1,8 @@
 """What a text is: a class with its probability, or a number. A pair of texts has a tab between them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import tee
 from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -238,16 +239,26 @@ def judged(
     engine: ReadingEngine | None = None,
 ) -> Float[Tensor, "texts scores"]:
     """Scores of examples, in their order, read together with such as are as long."""
+    found = dict[int, Tensor]()
+    if engine is None or engine.refusal(LAST):
+        for numbers, tokens in _batches(examples, padding, device, budget):
+            found |= dict(zip(numbers, model.judge(tokens, None).float().cpu(), strict=True))
+    else:
+        told, given = tee(_batches(examples, padding, device, min(budget, engine.budget)))
+        read = engine.read(tokens for _, tokens in given)
+        for (numbers, tokens), states in zip(told, read, strict=True):
+            scores = model.judged(Memory(states, tokens.real), None)
+            found |= dict(zip(numbers, scores.float().cpu(), strict=True))
+    return torch.stack([found[number] for number in range(len(examples))])
+
+
+def _batches(
+    examples: Sequence[tuple[Reading, ...]], padding: int, device: torch.device, budget: int
+) -> Iterator[tuple[list[int], Tokens]]:
+    """The longest first."""
     lengths = np.array(
         [[len(rows) * max(len(row.ids) for row in rows)] for rows in examples], dtype=np.int32
     ).reshape(-1, 1)
-    budget = max(budget, int(lengths.max(initial=1)))
-    found = dict[int, Tensor]()
-    for numbers in evaluation_batches(lengths, budget):
-        tokens = tokens_of([row for number in numbers for row in examples[number]], padding).to(device)
-        if engine is None or engine.refusal(LAST):
-            scores = model.judge(tokens, None)
-        else:
-            scores = model.judged(Memory(engine.read(tokens), tokens.real), None)
-        found |= dict(zip(numbers.tolist(), scores.float().cpu(), strict=True))
-    return torch.stack([found[number] for number in range(len(examples))])
+    for numbers in reversed(evaluation_batches(lengths, max(budget, int(lengths.max(initial=1))))):
+        rows = [row for number in numbers for row in examples[number]]
+        yield numbers.tolist(), tokens_of(rows, padding).to(device)

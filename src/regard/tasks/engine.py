@@ -4,7 +4,7 @@ A task asks an engine first and does for itself what the engine refuses, or give
 ways find the same; which programs there are is known above (``engines``).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Float
@@ -57,11 +57,14 @@ class SearchingEngine(Engine, Protocol):
 class ReadingEngine(Engine, Protocol):
     """Reads whole batches."""
 
+    budget: int
+    """Padded tokens of a batch that it reads fastest."""
+
     def refusal(self, layer: int | None) -> str | None:
         """Why it does not give the states after this layer (None: after all of them); None when it does."""
 
-    def read(self, tokens: Tokens) -> Float[Tensor, "batch time width"]:
-        """The states after the last layer."""
+    def read(self, batches: Iterable[Tokens]) -> Iterator[Float[Tensor, "batch time width"]]:
+        """The states after the last layer, batch by batch; it may have read a few ahead."""
 
 
 class Engines(NamedTuple):

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import tee
 from typing import NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -78,8 +79,8 @@ class Embedder:
         """One vector a text, in their order."""
         readings = self._readings(texts, first_line, truncate)
         found = dict[int, Tensor]()
-        for rows, tokens in self._batches(readings):
-            pooled = self._pooled(self._layers(tokens, summing), tokens, summing).float()
+        for rows, tokens, layers in self._read(readings, summing):
+            pooled = self._pooled(layers, tokens, summing).float()
             if summing.normalise:
                 pooled = nn.functional.normalize(pooled, dim=-1)
             found |= dict(zip(rows, pooled.cpu(), strict=True))
@@ -108,8 +109,8 @@ class Embedder:
         """
         readings = self._readings(texts, first_line, truncate)
         found = dict[int, list[WordVector]]()
-        for rows, tokens in self._batches(readings):
-            states = _layer(self._layers(tokens, summing), summing.layer).float().cpu()
+        for rows, _, layers in self._read(readings, summing):
+            states = _layer(layers, summing.layer).float().cpu()
             for row, own in zip(rows, states, strict=True):
                 found[row] = list(self._words(texts[row], readings[row], own, summing.normalise))
         return [found[row] for row in range(len(readings))]
@@ -127,18 +128,25 @@ class Embedder:
             readings.append(reading)
         return readings
 
-    def _batches(self, readings: Sequence[Reading]) -> Iterator[tuple[list[int], Tokens]]:
-        """Rows of like length together."""
+    def _read(
+        self, readings: Sequence[Reading], summing: SummingUpSpec
+    ) -> Iterator[tuple[list[int], Tokens, list[Float[Tensor, "batch time _"]]]]:
+        """Rows and what was made of them: all layers, or of an engine the last where no other is wanted."""
+        if self.engine is None or self.engine.refusal(summing.layer):
+            for rows, tokens in self._batches(readings, _BUDGET):
+                yield rows, tokens, self.model.layers(tokens)
+            return
+        told, given = tee(self._batches(readings, self.engine.budget))
+        states = self.engine.read(tokens for _, tokens in given)
+        for (rows, tokens), last in zip(told, states, strict=True):
+            yield rows, tokens, [last]
+
+    def _batches(self, readings: Sequence[Reading], budget: int) -> Iterator[tuple[list[int], Tokens]]:
+        """Rows of like length together, the longest first: nobody shall wait for a long one at the end."""
         lengths = np.array([[len(reading.ids)] for reading in readings], dtype=np.int64).reshape(-1, 1)
-        for rows in evaluation_batches(lengths, max(_BUDGET, int(lengths.max(initial=1)))):
+        for rows in reversed(evaluation_batches(lengths, max(budget, int(lengths.max(initial=1))))):
             tokens = tokens_of([readings[row] for row in rows], self.tokenizer.pad)
             yield rows.tolist(), tokens.to(self.device)
-
-    def _layers(self, tokens: Tokens, summing: SummingUpSpec) -> list[Float[Tensor, "batch time _"]]:
-        """All of them, or of an engine the last, where no other is asked for."""
-        if self.engine is None or self.engine.refusal(summing.layer):
-            return self.model.layers(tokens)
-        return [self.engine.read(tokens)]
 
     def _pooled(self, layers: list[Tensor], tokens: Tokens, summing: SummingUpSpec) -> Tensor:
         if summing.pooling is not None:
