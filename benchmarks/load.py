@@ -204,6 +204,9 @@ def opened(place: str, asked: Sequence[Question], rate: float, seconds: float, s
                 await asyncio.sleep(early)
             number, under_way = number + 1, under_way + 1
             done.clear()
+            # A server hangs up on who has not asked for a while.
+            while idle and idle[-1].transport.is_closing():
+                idle.pop()
             connection = idle.pop() if idle else await crowd.another()
             connection.ask(asked[number % len(asked)])
         if under_way:

@@ -250,9 +250,12 @@ def test_a_little_faster_is_no_reason_to_give_up_digits_or_to_take_more_threads(
 
         return use
 
-    layouts.measure(taking({"float32": 1.03, "int8": 1.0}, 1.0), taking({"float32": 1.2, "int8": 1.0}, 0.98))
+    layouts.measure(taking({"float32": 1.03, "int8": 1.0}, 1.0), taking({"float32": 1.2, "int8": 1.0}, 0.85))
     assert layouts.chosen(bulk=True) == Layout("float32", 2, 1)
     assert layouts.chosen(bulk=False) == Layout("int8", 1, 1)
+    layouts.measure(taking({"float32": 1.2, "int8": 1.0}, 1.0), taking({"float32": 1.0, "int8": 1.0}, 0.7))
+    assert layouts.chosen(bulk=True) == Layout("int8", 2, 1)
+    assert layouts.chosen(bulk=False) == Layout("float32", 1, 2)
 
 
 def test_the_command_says_who_answers(regard: Command, rotary: Run) -> None:
