@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.arena import say
-from benchmarks.decoding_speed import trained
+from benchmarks.decoding_speed import learned
 from benchmarks.recurrent_decoding_speed import PEERS
 
 WORDS = Path(os.environ.get("REGARD_BENCH_WORDS", "../shared/data"))
@@ -38,7 +38,7 @@ def benchmarks(rounds: list[str], minutes: float, scratch: Path) -> Iterator[tup
     yield "scaling", rounds
     yield "corpus_size", []
     if real:
-        run = str(trained(argparse.Namespace(run=None, train=pairs, minutes=minutes), scratch))
+        run = str(learned(pairs, minutes, scratch))
         references = str(lines.with_suffix(".de"))
         yield "decoding_speed", ["--run", run, "--lines", str(lines), "--references", references, *rounds]
         yield "serving_speed", ["--run", run, "--texts", str(lines), "--path", "/translate"]

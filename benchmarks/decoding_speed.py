@@ -34,10 +34,14 @@ def trained(asked: argparse.Namespace, folder: Path) -> Path:
         return Path(asked.run)
     if asked.train is None:
         sys.exit("give a trained run (--run), or files to train one on (--train SOURCE TARGET)")
-    say(f"training transformer_tiny for {asked.minutes} minutes")
-    out, data = folder / "run", ",".join(asked.train)
+    return learned(asked.train, asked.minutes, folder)
+
+
+def learned(pairs: list[str], minutes: float, folder: Path) -> Path:
+    say(f"training transformer_tiny for {minutes} minutes")
+    out, data = folder / "run", ",".join(pairs)
     command = [sys.executable, "-m", "regard.apps", "train", "transformer_tiny", "--data", data, "--out"]
-    subprocess.run([*command, str(out), "--minutes", str(asked.minutes), "--quiet"], check=True)
+    subprocess.run([*command, str(out), "--minutes", str(minutes), "--quiet"], check=True)
     return out
 
 

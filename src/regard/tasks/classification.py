@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import tee
 from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -22,7 +21,7 @@ from regard.data.tokenizers import Tokenizer
 from regard.tasks.answers import Answer, Candidate, Scored
 from regard.tasks.class_scores import class_scores
 from regard.tasks.correlation import pearson, spearman
-from regard.tasks.engine import LAST, NO_ENGINE, Engines, ReadingEngine, answering
+from regard.tasks.engine import LAST, NO_ENGINE, Engines, ReadingEngine, answering, states_of
 from regard.tasks.task import NO_WISHES, Asked, Evaluation, Means, Task, TaskSpec, Wishes, Written
 
 
@@ -244,9 +243,8 @@ def judged(
         for numbers, tokens in _batches(examples, padding, device, budget):
             found |= dict(zip(numbers, model.judge(tokens, None).float().cpu(), strict=True))
     else:
-        told, given = tee(_batches(examples, padding, device, min(budget, engine.budget)))
-        read = engine.read(tokens for _, tokens in given)
-        for (numbers, tokens), states in zip(told, read, strict=True):
+        batches = _batches(examples, padding, device, min(budget, engine.budget))
+        for numbers, tokens, states in states_of(engine, batches):
             scores = model.judged(Memory(states, tokens.real), None)
             found |= dict(zip(numbers, scores.float().cpu(), strict=True))
     return torch.stack([found[number] for number in range(len(examples))])

@@ -5,7 +5,8 @@ ways find the same; which programs there are is known above (``engines``).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from itertools import tee
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
@@ -18,6 +19,7 @@ from regard.tasks.answers import Detail
 if TYPE_CHECKING:
     from regard.tasks.task import Wishes
 
+Rows = TypeVar("Rows")
 LAST = -1
 """The layer that everything is read off unless someone asks for another."""
 
@@ -90,6 +92,15 @@ class Engines(NamedTuple):
 
 
 NO_ENGINE = Engines()
+
+
+def states_of(
+    engine: ReadingEngine, batches: Iterable[tuple[Rows, Tokens]]
+) -> Iterator[tuple[Rows, Tokens, Float[Tensor, "batch time width"]]]:
+    """Batches with what was read, whoever they are of."""
+    told, given = tee(batches)
+    for (rows, tokens), states in zip(told, engine.read(tokens for _, tokens in given), strict=True):
+        yield rows, tokens, states
 
 
 def answering(engine: Engine | None, refusal: str | None) -> str:

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import tee
 from typing import NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -26,7 +25,7 @@ from regard.data.tokenizers import Tokenizer
 from regard.parts.pooling import SummingUpSpec
 from regard.tasks.answers import Answer, Candidate, Scored
 from regard.tasks.correlation import pearson, spearman
-from regard.tasks.engine import NO_ENGINE, Engines, ReadingEngine, answering
+from regard.tasks.engine import NO_ENGINE, Engines, ReadingEngine, answering, states_of
 from regard.tasks.task import WINDOW, Asked, Evaluation, Means, Task, TaskSpec, Wishes, Written, windows
 
 _BUDGET = 4096
@@ -136,9 +135,7 @@ class Embedder:
             for rows, tokens in self._batches(readings, _BUDGET):
                 yield rows, tokens, self.model.layers(tokens)
             return
-        told, given = tee(self._batches(readings, self.engine.budget))
-        states = self.engine.read(tokens for _, tokens in given)
-        for (rows, tokens), last in zip(told, states, strict=True):
+        for rows, tokens, last in states_of(self.engine, self._batches(readings, self.engine.budget)):
             yield rows, tokens, [last]
 
     def _batches(self, readings: Sequence[Reading], budget: int) -> Iterator[tuple[list[int], Tokens]]:

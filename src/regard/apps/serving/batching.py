@@ -144,7 +144,7 @@ class Size:
 
 
 _HANDS = 2
-"""One batch is with the engine, one is made ready."""
+"""Batches that an engine searches at once, each with its share of the workers."""
 _LONGEST = 4
 """Times ``linger`` that is waited for company at most."""
 _SHARE, _ENOUGH, _LEAST = 1 / _HANDS, 0.8, 64
