@@ -23,7 +23,7 @@ _CHARACTERS = 4
 """Of a token, about: how much is done at once need not be exact."""
 _MOST_TOKENS = 33
 """Of a character: a byte each of what it may become where a tokenizer writes it out (U+FDFA in NFKC)."""
-_LOOK_AFTER = 0.1
+_LOOK_AFTER = 0.25
 """Seconds after which it is watched whether who asked still waits."""
 
 
@@ -190,7 +190,7 @@ class Asking:
                 raise Refusal(503, said, code="overloaded", retry_after=full.seconds) from None
             except Exception as error:
                 raise refusal_of(error) from error
-            self.metrics.read.labels(desk.name).inc(sum(map(len, texts)))
+            self.metrics.read[desk.name,].inc(sum(map(len, texts)))
             return desk, job
 
     def _check(self, texts: Sequence[str]) -> None:

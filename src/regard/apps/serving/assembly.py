@@ -126,8 +126,8 @@ _REFUSALS: dict[int | str, str] = {
 
 def _batcher(name: str, limits: Limits, metrics: Metrics) -> Batcher:
     def count(done: Done) -> None:
-        metrics.batch_texts.labels(name).observe(done.texts)
-        metrics.batch_seconds.labels(name).observe(done.seconds)
+        metrics.batch_texts[name,].observe(done.texts)
+        metrics.batch_seconds[name,].observe(done.seconds)
 
     size = Size(
         limits.budget,

@@ -65,8 +65,8 @@ class Gate:
             route = getattr(scope.get("route"), "path", "other")
             self.metrics.running.dec()
             self.inside -= 1
-            self.metrics.requests.labels(route, str(status)).inc()
-            self.metrics.seconds.labels(route).observe(time.monotonic() - begin)
+            self.metrics.requests[route, str(status)].inc()
+            self.metrics.seconds[route,].observe(time.monotonic() - begin)
 
     async def _let_in(self, scope: Scope, receive: Receive) -> Receive:
         """What the application receives instead, or a refusal."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import exp
 from typing import Annotated, Any, Literal
 
+import pydantic_core
 from babel import Locale
 from fastapi import APIRouter, Request
 from pydantic import Field
@@ -70,7 +71,7 @@ def routes(asking: Asking, detector: str | None, keys_needed: bool) -> APIRouter
         if asked.alternatives:
             others = [[kind[number] for kind in kinds[1:]] for number in range(len(texts))]
             reply["alternatives"] = others[0] if one else others
-        return JSONResponse(reply)
+        return Response(pydantic_core.to_json(reply), media_type="application/json")
 
     @router.get("/languages")
     async def languages() -> list[dict[str, Any]]:
@@ -155,12 +156,12 @@ def _ranked(answer: Answer, rank: int) -> str:
 
 
 def _offer(offers: Sequence[Offer], source: str, target: str) -> Offer:
-    for code in (source, target):
-        if code not in _codes(offers):
-            raise Refusal(400, f"{code[:50]} is not supported")
     for offer in offers:
         if offer.languages == (source, target):
             return offer
+    for code in (source, target):
+        if code not in _codes(offers):
+            raise Refusal(400, f"{code[:50]} is not supported")
     said = f"{_name(target)} ({target}) is not available as a target language from {_name(source)} ({source})"
     raise Refusal(400, said)
 

@@ -10,6 +10,7 @@ from types import FrameType
 import uvicorn
 
 from regard.apps.serving.gate import Gate
+from regard.apps.serving.wire import InOnePiece
 from regard.apps.settling import settle
 from regard.core.errors import UsageError
 
@@ -55,6 +56,7 @@ def serve(gate: Gate, host: str, port: int, drain: float) -> None:
         gate,
         host=host,
         port=port,
+        http=InOnePiece,
         log_config=None,
         access_log=False,
         server_header=False,

@@ -137,13 +137,13 @@ class Shelf:
                     new = await self._open(place.offer)
                 except RegardError as error:
                     log.warning("%s has changed but cannot be loaded: %s", place.offer.name, error)
-                    self._metrics.reloads.labels(place.offer.name, "refused").inc()
+                    self._metrics.reloads[place.offer.name, "refused"].inc()
                     place.refused = state
                     continue
                 old, place.desk = place.desk, new
                 if old is not None:
                     old.batcher.close()
-            self._metrics.reloads.labels(place.offer.name, "done").inc()
+            self._metrics.reloads[place.offer.name, "done"].inc()
             log.info("%s has changed and was loaded again", place.offer.name)
 
     async def keep_looking(self, every: float) -> None:
