@@ -99,12 +99,14 @@ def test_prompts_of_like_length_go_together_and_each_once(gpt: Run) -> None:
     served = Generators(tokenizer, tokenizer, positions=60)
     given = [[1] * length for length in (3, 9, 4, 3, 1, 30, 31, 55, 3)]
     longest = [12, 12, 12, 12, 12, 12, 12, 12, 7]
-    greedy = list(served.batches(given, longest, steady=True, beam=1, workers=1))
+    greedy = list(served.batches(given, longest, steady=True, beam=1, workers=1, budget=1))
     assert [batch.rows for batch in greedy] == [[8], [4], [0, 3, 2], [1], [5, 6]]  # one has no room
     assert [batch.limit for batch in greedy] == [7, 12, 12, 12, 12]
-    beams = [batch.rows for batch in served.batches(given, longest, steady=False, beam=4, workers=1)]
+    beams = [
+        batch.rows for batch in served.batches(given, longest, steady=False, beam=4, workers=1, budget=1)
+    ]
     assert beams == [[8], [4], [0, 3], [2], [1], [5], [6]]
-    divided = list(served.batches([[1] * 3] * 10, [12] * 10, steady=True, beam=1, workers=2))
+    divided = list(served.batches([[1] * 3] * 10, [12] * 10, steady=True, beam=1, workers=2, budget=1))
     assert [len(batch.rows) for batch in divided] == [5, 5]
 
 

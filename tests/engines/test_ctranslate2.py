@@ -10,8 +10,10 @@ import pytest
 
 from regard.apps.session import Run, load
 from regard.core.errors import UsageError
+from regard.engines.budgets import Budgets
 from regard.engines.ctranslate2 import Searching
 from regard.engines.layout import Layout, Layouts
+from regard.engines.notes import Notes
 from regard.parts.positions import (
     NoPositionSpec,
     RotarySpec,
@@ -131,7 +133,7 @@ def test_texts_have_their_share_of_the_workers(
     assert isinstance(engine, Searching)
     batches = engine.model.batches
     monkeypatch.setattr(engine.layouts, "chosen", lambda bulk: Layout("float32", 4, 1))
-    monkeypatch.setattr(engine.model, "batches", lambda *asked: told.append(asked[-1]) or batches(*asked))
+    monkeypatch.setattr(engine.model, "batches", lambda *asked: told.append(asked[4]) or batches(*asked))
     assert [answer.text for answer in rotary.task().answer(Asked(LINES, share=share))] == rotary(LINES)
     assert told[0] == workers
 
@@ -143,10 +145,26 @@ def test_a_line_alone_has_a_worker_of_its_own_and_one_among_others_has_not(
     engine, told = rotary.engine.searching, list[Layout]()
     assert isinstance(engine, Searching)
     at = engine._loaded.at
-    monkeypatch.setattr(engine, "layouts", Layouts("float32", None, cores=2))
+    monkeypatch.setattr(engine, "layouts", Layouts("float32", Notes(None), cores=2))
     monkeypatch.setattr(engine._loaded, "at", lambda layout: told.append(layout) or at(layout))
     rotary.task().answer(Asked(LINES[:lines], share=share))
     assert told == [engine.layouts.chosen(bulk=bulk)]
+
+
+def test_answers_do_not_depend_on_what_is_tried_meanwhile(
+    rotary: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, told = rotary.engine.searching, list[int]()
+    assert isinstance(engine, Searching)
+    usual, batches = rotary(LINES), engine.model.batches
+    monkeypatch.setattr("regard.engines.budgets.MANY", len(LINES))
+    monkeypatch.setattr(engine, "budgets", Budgets((2048, 40, 100), Notes(None), "here"))
+    monkeypatch.setattr(engine.model, "batches", lambda *asked: told.append(asked[-1]) or batches(*asked))
+    rotary.task().answer(Asked(LINES, share=0.5))  # what others compute beside it tells nothing
+    assert all(rotary(LINES) == usual for _ in range(8))
+    assert told[0] == 2048
+    assert sorted(told[1:7]) == sorted((2048, 40, 100) * 2)
+    assert told[7] == told[8] == engine.budgets.of(rotary.spec.search.size, 1)
 
 
 def test_what_it_cannot_do_is_done_by_our_steps_and_said(rotary: Run) -> None:
@@ -228,7 +246,7 @@ def test_int8_is_chosen_when_asked_for_and_auto_is_measured_once(own: Run) -> No
 
 
 def test_one_line_of_a_large_model_has_all_threads_until_it_is_measured(tmp_path: Path) -> None:
-    notes, one, both = tmp_path / "layouts.json", Layout("float32", 1, 1), Layout("float32", 1, 2)
+    notes, one, both = Notes(tmp_path / "layouts.json"), Layout("float32", 1, 1), Layout("float32", 1, 2)
     small, large = (Layouts("float32", notes, cores=2, large=large) for large in (False, True))
     assert small.chosen(bulk=True) == large.chosen(bulk=True) == Layout("float32", 2, 1)
     assert (small.chosen(bulk=False), large.chosen(bulk=False)) == (one, both)
@@ -241,7 +259,7 @@ def test_one_line_of_a_large_model_has_all_threads_until_it_is_measured(tmp_path
 def test_a_little_faster_is_no_reason_to_give_up_digits_or_to_take_more_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layouts, clock = Layouts("auto", tmp_path / "layouts.json", cores=2), [0.0]
+    layouts, clock = Layouts("auto", Notes(tmp_path / "layouts.json"), cores=2), [0.0]
     monkeypatch.setattr("regard.engines.layout.time.perf_counter", lambda: clock[0])
 
     def taking(seconds: dict[str, float], more: float) -> Callable[[Layout], None]:

@@ -140,15 +140,16 @@ def _continuing(run: Candidate, precision: Precision, folder: Callable[[], Path]
 
 
 def _searching(run: Candidate, precision: Precision, folder: Callable[[], Path], served: Any) -> Engines:
+    from regard.engines.budgets import Budgets
     from regard.engines.ctranslate2 import Searching
+    from regard.engines.notes import Notes
     from regard.interop.ctranslate2_folder import KEPT
 
     large = sum(weight.numel() for weight in run.weights.values()) > _LARGE
-    notes = run.path / KEPT / "layouts.json"
+    notes = Notes(run.path / KEPT / "layouts.json")
     layouts = Layouts(precision, notes, large=large, manner=served.manner)
-    return Engines(
-        searching=Searching(folder, served, layouts), reason="it gives no states of models that write"
-    )
+    searching = Searching(folder, served, layouts, Budgets(served.budgets, notes, layouts.key))
+    return Engines(searching=searching, reason="it gives no states of models that write")
 
 
 def _reading(run: Candidate, precision: Precision, folder: Callable[[], Path]) -> Engines:

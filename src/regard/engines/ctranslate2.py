@@ -1,6 +1,7 @@
 """CTranslate2 (OpenNMT): searches and encoders of Transformers in C++."""
 
 import math
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.core.sequences import Tokens
+from regard.engines.budgets import Budgets
 from regard.engines.layout import Layout, Layouts
 from regard.engines.loaded import Loaded
 from regard.engines.served import Served
@@ -46,8 +48,8 @@ class Searching:
 
     name = NAME
 
-    def __init__(self, folder: Callable[[], Path], model: Served, layouts: Layouts) -> None:
-        self.model, self.layouts = model, layouts
+    def __init__(self, folder: Callable[[], Path], model: Served, layouts: Layouts, budgets: Budgets) -> None:
+        self.model, self.layouts, self.budgets = model, layouts, budgets
         self._loaded = Loaded(folder, model.load)
 
     def describe(self) -> str:
@@ -128,8 +130,10 @@ class Searching:
         # Where each step takes the best token, how probable it is costs a pass over all of them.
         options["return_scores"] = detail != "text" or not search.steady
         workers = max(1, round(share * self.layouts.chosen(bulk=True).workers))
-        waiting = []
-        batches = self.model.batches(given, longest, search.steady, options["beam_size"], workers)
+        beam, many = options["beam_size"], len(given) if share == 1 else 0
+        budget, waiting = self.budgets.of(beam, many), []
+        began = time.perf_counter()
+        batches = self.model.batches(given, longest, search.steady, beam, workers, budget)
         for batch in reversed(list(batches)):
             texts = [self.model.names(given[row]) for row in batch.rows]
             waiting.append((batch, self.model.ask(engine, texts, batch.limit, options)))
@@ -137,6 +141,9 @@ class Searching:
             for row, future in zip(batch.rows, futures, strict=True):
                 found = self.model.answer(future.result())
                 yield row, [Found(names, score * len(names) ** search.alpha) for names, score in found]
+        if not self.budgets.known(beam):
+            tokens = sum(len(given[row]) for batch, _ in waiting for row in batch.rows)
+            self.budgets.took(beam, budget, many, tokens, time.perf_counter() - began)
 
     def _hypotheses(self, found: list[Found], longest: int, search: SearchSpec) -> list[Hypothesis] | None:
         """None where a beam reached its greatest length: there every program has rules of its own."""

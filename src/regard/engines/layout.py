@@ -4,7 +4,6 @@ Which is fastest depends on processor and model, so it is measured once, in turn
 converted model.
 """
 
-import json
 import os
 import platform
 import time
@@ -14,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from regard.training.durable import replace_file
+from regard.engines.notes import Notes
 
 Precision = Literal["auto", "float32", "int8"]
 _ROUNDS = 3
@@ -56,7 +55,7 @@ class Layouts:
     def __init__(
         self,
         precision: Precision,
-        notes: Path | None,
+        notes: Notes,
         cores: int | None = None,
         large: bool = False,
         manner: str = "",
@@ -86,17 +85,11 @@ class Layouts:
         """Try every layout in turns, and keep the fastest for each use."""
         best = [_fastest(self.bulk, bulk), _fastest(self.alone, alone)]
         self._best = (best[0], best[1])
-        if self.notes is not None:
-            noted = _read_notes(self.notes) | {self.key: [list(one) for one in best]}
-            try:
-                replace_file(self.notes, (json.dumps(noted, indent=1) + "\n").encode())
-            except OSError:
-                return  # then it is measured again next time
+        self.notes.keep(self.key, [list(one) for one in best])
 
     def _read(self) -> tuple[Layout, Layout] | None:
-        noted = _read_notes(self.notes).get(self.key) if self.notes is not None else None
         try:
-            bulk, alone = (Layout(*one) for one in noted)  # type: ignore[union-attr]
+            bulk, alone = (Layout(*one) for one in self.notes.of(self.key))
         except (TypeError, ValueError):
             return None
         return (bulk, alone) if bulk in self.bulk and alone in self.alone else None
@@ -117,14 +110,6 @@ def _fastest(options: Iterable[Layout], use: Callable[[Layout], None]) -> Layout
 def _handicap(layout: Layout) -> float:
     digits = 1.0 if layout.precision == "float32" else _FEWER_DIGITS
     return digits * (_MORE_THREADS if layout.threads > 1 else 1.0)
-
-
-def _read_notes(path: Path) -> dict[str, Any]:
-    try:
-        noted = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return noted if isinstance(noted, dict) else {}
 
 
 def processor() -> str:

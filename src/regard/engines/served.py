@@ -10,13 +10,15 @@ import numpy as np
 
 from regard.data.tokenizers import Tokenizer
 from regard.engines.layout import Layout
-from regard.engines.shares import BUDGET, SHORTLISTED_BUDGET, shares
+from regard.engines.shares import shares
 from regard.interop.ctranslate2_specs import names_of
 
 _SPREAD = 4
 """Prompts are continued together whose lengths differ by at most a fourth of the steps they take."""
 _ROWS = 64
 """Prompts that are continued together at most."""
+_JUDGED = 2048
+"""Tokens that are judged together."""
 
 
 class Batch(NamedTuple):
@@ -32,6 +34,8 @@ class Served:
     """What is special about the way it is asked, in words for people."""
     weighs_all: ClassVar[bool] = True
     """The probabilities of what it finds are among all words."""
+    budgets: ClassVar[tuple[int, ...]]
+    """Tokens that may be given together, those of all hypotheses counted; the first is a good guess."""
 
     def __init__(self, read: Tokenizer, written: Tokenizer, positions: int) -> None:
         self.positions = positions
@@ -63,9 +67,11 @@ class Served:
         steady: bool,
         beam: int,
         workers: int,
+        budget: int,
     ) -> Iterator[Batch]:
         """The shortest first; rows that it has no room for are in none. Of a ``steady`` search the
-        beginning does not depend on where it is cut off; a ``beam`` has so many hypotheses for each row."""
+        beginning does not depend on where it is cut off; a ``beam`` has so many hypotheses for each row, and
+        all of them together have at most ``budget`` tokens."""
         raise NotImplementedError
 
     def ask(self, engine: Any, texts: list[list[str]], limit: int, options: Mapping[str, Any]) -> list[Any]:
@@ -84,7 +90,7 @@ class Served:
 
 
 class Translators(Served):
-    budget: ClassVar[int] = BUDGET
+    budgets: ClassVar[tuple[int, ...]] = (2048, 4096, 8192, 1024)
 
     def load(self, folder: Path, layout: Layout) -> Any:
         import ctranslate2
@@ -98,6 +104,7 @@ class Translators(Served):
         steady: bool,
         beam: int,
         workers: int,
+        budget: int,
     ) -> Iterator[Batch]:
         most = self.positions
         rows = [row for row, ids in enumerate(given) if len(ids) <= most and longest[row] <= most]
@@ -105,7 +112,7 @@ class Translators(Served):
             yield Batch(rows, longest[rows[0]])
         elif rows:
             lengths = np.array([len(given[row]) for row in rows], dtype=np.int64)
-            for batch in shares(lengths, workers, self.budget // beam):
+            for batch in shares(lengths, workers, budget // beam):
                 some = [rows[index] for index in batch]
                 yield Batch(some, max(longest[row] for row in some))
 
@@ -128,7 +135,7 @@ class Translators(Served):
         self, engine: Any, texts: list[list[str]], written: list[list[str]], ended: list[bool]
     ) -> list[list[float]]:
         scored = engine.score_batch(
-            texts, written, max_batch_size=BUDGET, batch_type="tokens", max_input_length=0
+            texts, written, max_batch_size=_JUDGED, batch_type="tokens", max_input_length=0
         )
         # It adds an end to all of them.
         return [
@@ -139,17 +146,21 @@ class Translators(Served):
 
 class Shortlisted(Translators):
     """Writes only what is on the list of one of the texts that are asked together: the fewer they are, the
-    shorter it is. A line may so be answered otherwise alone than among others."""
+    shorter it is. A line may so be answered otherwise alone than among others, and how many are asked
+    together is not a matter of speed alone."""
 
     manner = "shortlist"
     weighs_all = False
-    budget = SHORTLISTED_BUDGET
+    budgets = (1024,)
 
     def ask(self, engine: Any, texts: list[list[str]], limit: int, options: Mapping[str, Any]) -> list[Any]:
         return super().ask(engine, texts, limit, {**options, "use_vmap": True})
 
 
 class Generators(Served):
+    budgets = (2048,)
+    """Of its prompts so many rows are taken as lengths allow."""
+
     def load(self, folder: Path, layout: Layout) -> Any:
         import ctranslate2
 
@@ -162,6 +173,7 @@ class Generators(Served):
         steady: bool,
         beam: int,
         workers: int,
+        budget: int,
     ) -> Iterator[Batch]:
         """It reads as much as the shortest prompt has at once, and the rest of the others token by token."""
         # The last token that is written is not read any more.
@@ -202,7 +214,7 @@ class Generators(Served):
             [*text, *more, *([self.end] if end else [])]
             for text, more, end in zip(texts, written, ended, strict=True)
         ]
-        scored = engine.score_batch(whole, max_batch_size=BUDGET, batch_type="tokens", max_input_length=0)
+        scored = engine.score_batch(whole, max_batch_size=_JUDGED, batch_type="tokens", max_input_length=0)
         return [list(one.log_probs)[len(text) - 1 :] for text, one in zip(texts, scored, strict=True)]
 
 

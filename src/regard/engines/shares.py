@@ -2,14 +2,12 @@
 
 import numpy as np
 
-BUDGET, ENOUGH, LEAST = 2048, 512, 64
-"""Tokens that are given together: at most, those of all hypotheses counted; from which on more of them make
-it hardly faster; and so few that other workers are not asked to help."""
-SHORTLISTED_BUDGET = 1024
-"""At most, where less has to be looked at for fewer of them."""
+ENOUGH, LEAST = 512, 64
+"""Tokens that are given together: from which on more of them make it hardly faster; and so few that other
+workers are not asked to help."""
 
 
-def shares(lengths: np.ndarray, workers: int, budget: int = BUDGET) -> list[list[int]]:
+def shares(lengths: np.ndarray, workers: int, budget: int) -> list[list[int]]:
     """Rows of like length together, the shortest first; they are to be given out from the last to the first,
     so that no worker has to wait long for another at the end."""
     if len(lengths) == 1:
