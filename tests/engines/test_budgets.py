@@ -46,8 +46,9 @@ def test_a_moment_of_other_work_does_not_decide() -> None:
 
 def test_little_work_is_given_out_as_usual_and_tells_nothing() -> None:
     found = budgets()
-    assert set(work(found, dict.fromkeys(SIZES, 1.0), 20, rows=MANY - 1)) == {SIZES[0]}
+    assert set(work(found, dict.fromkeys(SIZES, 9.0), 20, rows=MANY - 1)) == {SIZES[0]}
     assert not found.known(1)
+    assert work(found, {20: 1.0, 40: 2.0, 10: 1.0}, 7)[-1] == 40
 
 
 def test_what_was_found_out_is_kept_for_this_machine_and_beam(tmp_path: Path) -> None:

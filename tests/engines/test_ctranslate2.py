@@ -158,12 +158,12 @@ def test_answers_do_not_depend_on_what_is_tried_meanwhile(
     assert isinstance(engine, Searching)
     usual, batches = rotary(LINES), engine.model.batches
     monkeypatch.setattr("regard.engines.budgets.MANY", len(LINES))
-    monkeypatch.setattr(engine, "budgets", Budgets((2048, 40, 100), Notes(None), "here"))
+    monkeypatch.setattr(engine, "budgets", Budgets((40, 2048, 100), Notes(None), "here"))
     monkeypatch.setattr(engine.model, "batches", lambda *asked: told.append(asked[-1]) or batches(*asked))
     rotary.task().answer(Asked(LINES, share=0.5))  # what others compute beside it tells nothing
     assert all(rotary(LINES) == usual for _ in range(8))
-    assert told[0] == 2048
-    assert sorted(told[1:7]) == sorted((2048, 40, 100) * 2)
+    assert told[0] == 40
+    assert sorted(told[1:7]) == sorted((40, 2048, 100) * 2)
     assert told[7] == told[8] == engine.budgets.of(rotary.spec.search.size, 1)
 
 
