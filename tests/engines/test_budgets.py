@@ -63,6 +63,16 @@ def test_what_was_found_out_is_kept_for_this_machine_and_beam(tmp_path: Path) ->
     assert not budgets(notes).known(5)
 
 
+def test_notes_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for every line that is asked alone."""
+    found, looked = budgets(), list[str]()
+    monkeypatch.setattr(Notes, "of", lambda self, key: looked.append(key))
+    for _ in range(5):
+        found.of(1, 1)
+        found.known(1)
+    assert len(looked) == 1
+
+
 def test_of_one_size_everything_is_known() -> None:
     found = Budgets((7,), Notes(None), "here")
     assert found.known(3)

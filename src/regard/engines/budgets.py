@@ -21,7 +21,7 @@ class Budgets:
         """Of these ``sizes`` the first is used where too little is done to find out which is best."""
         self._sizes, self._notes, self._key = tuple(sizes), notes, key
         self._taken: dict[int, dict[int, list[float]]] = {}
-        self._best: dict[int, int] = {}
+        self._best: dict[int, int | None] = {}
 
     def known(self, beam: int) -> bool:
         """Nothing is left to find out for beams of this size."""
@@ -43,18 +43,17 @@ class Budgets:
         taken = self._taken.setdefault(beam, {size: [] for size in self._sizes})
         taken[budget].append(seconds / tokens)
         if all(len(some) >= _TRIALS for some in taken.values()):
-            self._best[beam] = min(taken, key=lambda size: min(taken[size]))
-            self._notes.keep(self._name(beam), self._best[beam])
+            best = self._best[beam] = min(taken, key=lambda size: min(taken[size]))
+            self._notes.keep(self._name(beam), best)
 
     def _tells(self, rows: int) -> bool:
         return rows >= MANY and len(self._sizes) > 1
 
     def _chosen(self, beam: int) -> int | None:
-        if beam not in self._best and len(self._sizes) > 1:
-            noted = self._notes.of(self._name(beam))
-            if noted in self._sizes:
-                self._best[beam] = noted
-        return self._best.get(beam)
+        if beam not in self._best:  # looked up once: who asks line by line asks often
+            noted = self._notes.of(self._name(beam)) if len(self._sizes) > 1 else None
+            self._best[beam] = noted if noted in self._sizes else None
+        return self._best[beam]
 
     def _name(self, beam: int) -> str:
         return f"{self._key}, batches for beams of {beam}"
