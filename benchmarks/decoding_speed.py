@@ -6,8 +6,9 @@
 Greedily and with a beam of five; all lines at once and line by line. Regard and CTranslate2 take part in
 float32 and in whatever is faster, float32 or int8; where the run has a shortlist, Regard also with that; what
 it costs is the BLEU beside the speed. CTranslate2 gets the same model and the best of several batch sizes,
-found before it begins; ``generate`` of transformers a model of the same shape that writes as many tokens.
-Everyone is given text and gives back text.
+found before it begins, and the same instructions; Regard finds its size of batches before it begins, too;
+``generate`` of transformers has a model of the same shape that writes as many tokens. Everyone is given text
+and gives back text.
 """
 
 import argparse
@@ -53,7 +54,8 @@ def entries_for(run: Path, given: list[str], logs: Path) -> list[Entry]:
         return Entry(name, "regard_decoding.py", [*leaving(name), *options])
 
     def driven_directly(name: str, precision: str) -> Entry:
-        return Entry(name, "ctranslate2_decoding.py", [*leaving(name), "--precision", precision])
+        arguments = [*leaving(name), "--precision", precision]
+        return Entry(name, "ctranslate2_decoding.py", arguments, machine.best_instructions())
 
     own = "regard, own steps"
     entries = [

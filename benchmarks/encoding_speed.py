@@ -34,7 +34,7 @@ def measure(rows: int, rounds: int) -> dict[str, Any]:
         Entry("regard", "regard_encoding.py", shape),
         Entry("hugging-face", "hugging_face_encoding.py", shape, RAISED_THRESHOLDS),
         Entry("onnxruntime", "onnxruntime_encoding.py", shape),
-        Entry("ctranslate2", "ctranslate2_encoding.py", shape),
+        Entry("ctranslate2", "ctranslate2_encoding.py", shape, machine.best_instructions()),
     ]
     with tempfile.TemporaryDirectory() as logs:
         standings, absent = contest(entries, rounds, steps=1, logs=Path(logs), warm_up=1)

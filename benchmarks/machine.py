@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from regard.engines.instructions import environment
+
 
 def facts() -> dict[str, Any]:
     return {
@@ -20,6 +22,11 @@ def facts() -> dict[str, Any]:
         "capability": torch.backends.cpu.get_cpu_capability(),
         "system": platform.system(),
     }
+
+
+def best_instructions() -> dict[str, str]:
+    """What Regard tells CTranslate2 by itself, and who drives it directly must say."""
+    return environment(torch.cpu.get_capabilities())
 
 
 def gemm_gflops(size: int = 1024, seconds: float = 1.0) -> float:

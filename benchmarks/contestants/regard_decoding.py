@@ -7,6 +7,10 @@ import regard
 from regard.apps.settling import settle
 
 
+_UNTIL_IT_KNOWS = 8
+"""Times that all lines are answered until it has tried every size of batches."""
+
+
 def main() -> None:
     asked = decoding.asked()
     run = regard.load(asked.run, engine=asked.engine, precision=asked.precision, shortlist=asked.shortlist)
@@ -20,6 +24,9 @@ def main() -> None:
         return [answer.text for line in asked.lines for answer in run.stream([line], search, detail="text")]
 
     decoding.leave(texts(), asked.answers)
+    if asked.alone is None and asked.engine != "torch":
+        for _ in range(_UNTIL_IT_KNOWS):
+            texts()
     protocol.ready(engine=run.answered_by(search))
     protocol.serve(lambda: decoding.answered(texts()))
 

@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from regard.engines.instructions import choose_instructions
 from regard.engines.layout import Layout
 
 
@@ -22,6 +23,7 @@ class Loaded:
 
     def at(self, layout: Layout) -> Any:
         if layout not in self._loaded:
+            choose_instructions()
             self._loaded[layout] = self._load(self.folder, layout)
         return self._loaded[layout]
 
