@@ -6,7 +6,6 @@ import protocol
 import regard
 from regard.apps.settling import settle
 
-
 _UNTIL_IT_KNOWS = 8
 """Times that all lines are answered until it has tried every size of batches."""
 
