@@ -80,11 +80,37 @@ def test_a_line_alone_is_answered_as_among_others(rotary: Run) -> None:
     assert rotary(["", *LINES[:3], " "]) == ["", *together[:3], ""]
 
 
-def test_a_beam_that_reaches_its_greatest_length_is_searched_by_our_steps(rotary: Run) -> None:
-    fast, stepped = both(rotary, BeamSpec(size=2, longest_ratio=0.0, longest_extra=3))
-    assert {answer.engine for answer in fast} == {"ctranslate2", "torch"}
-    assert [answer.text for answer in fast] == [answer.text for answer in stepped]
-    assert all(answer.candidates[0].finished for answer in fast if answer.engine == "ctranslate2")
+@pytest.mark.parametrize("ratio", [0.0, 0.4])
+@pytest.mark.parametrize("best", [1, 2])
+def test_of_a_beam_that_reaches_its_greatest_length_who_ended_is_taken(
+    run: Run, ratio: float, best: int
+) -> None:
+    """With a ratio some go on for the sake of their neighbours. Where too few of those that are told ended,
+    our own steps search."""
+    fast, stepped = both(run, BeamSpec(size=4, best=best, longest_ratio=ratio, longest_extra=3))
+    for one, other in zip(fast, stepped, strict=True):
+        assert [found.pieces for found in one.candidates] == [found.pieces for found in other.candidates]
+        assert [found.finished for found in one.candidates] == [found.finished for found in other.candidates]
+        for found, expected in zip(one.candidates, other.candidates, strict=True):
+            assert found.score == pytest.approx(expected.score, abs=1e-4)
+        if one.engine == "ctranslate2":
+            assert len(one.candidates) == best
+            assert all(found.finished for found in one.candidates)
+
+
+def test_who_is_cut_off_beside_one_who_ended_needs_no_other_engine(run: Run) -> None:
+    engine, partly = run.engine.searching, 0
+    assert isinstance(engine, Searching)
+    given = [run.lexicon["source"].encode(line) for line in LINES]
+    for limit in (3, 5, 8):
+        limits, search = [limit] * len(given), BeamSpec(size=4)
+        told = dict(engine._search(engine._loaded.at(engine.layouts.bulk[0]), given, limits, search, "text"))
+        answered = dict(engine.search(given, limits, search, "text"))
+        for row, found in told.items():
+            ended = [one.tokens[-1] == engine.model.end for one in found]
+            assert (answered[row] is not None) == any(ended)
+            partly += any(ended) and not all(ended)
+    assert partly > 5
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.4])

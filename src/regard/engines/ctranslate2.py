@@ -145,16 +145,20 @@ class Searching:
             tokens = sum(len(given[row]) for batch, _ in waiting for row in batch.rows)
             self.budgets.took(beam, budget, many, tokens, time.perf_counter() - began)
 
+    def _has_ended(self, found: Found, longest: int) -> bool:
+        return found.tokens[-1:] == [self.model.end] and len(found.tokens) <= longest
+
     def _hypotheses(self, found: list[Found], longest: int, search: SearchSpec) -> list[Hypothesis] | None:
-        """None where a beam reached its greatest length: there every program has rules of its own."""
-        if not found or any(not one.tokens for one in found):
-            return None
-        ended = [one.tokens[-1] == self.model.end and len(one.tokens) <= longest for one in found]
-        if not all(ended) and not search.steady:
+        """Among what ended in time, a beam that reached its greatest length has what was cut off, or went on
+        for the sake of its neighbours. We take what ended; None where it is too little, for more of it may
+        have been left out for the others."""
+        if not search.steady:
+            found = [one for one in found if self._has_ended(one, longest)]
+        if len(found) < search.answers or any(not one.tokens for one in found):
             return None
         return [
-            self._hypothesis(one, longest, end, search.alpha)
-            for one, end in zip(found[: search.answers], ended, strict=False)
+            self._hypothesis(one, longest, self._has_ended(one, longest), search.alpha)
+            for one in found[: search.answers]
         ]
 
     def _hypothesis(self, found: Found, longest: int, ended: bool, alpha: float) -> Hypothesis:
