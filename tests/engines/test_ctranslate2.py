@@ -193,6 +193,20 @@ def test_answers_do_not_depend_on_what_is_tried_meanwhile(
     assert told[7] == told[8] == engine.budgets.of(rotary.spec.search.size, 1)
 
 
+def test_of_many_rows_that_it_has_no_room_for_nothing_is_learned(
+    rotary: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = rotary.engine.searching
+    assert isinstance(engine, Searching)
+    monkeypatch.setattr("regard.engines.budgets.MANY", 2)
+    monkeypatch.setattr(engine, "budgets", Budgets((2048, 40), Notes(None), "here"))
+    for _ in range(4):
+        assert list(engine.search([[5] * 5000] * 3, [4] * 3, BeamSpec(), "text")) == [
+            (n, None) for n in range(3)
+        ]
+    assert not engine.budgets.known(5)
+
+
 def test_what_it_cannot_do_is_done_by_our_steps_and_said(rotary: Run) -> None:
     assert rotary.answered_by().startswith("ctranslate2, float32")
     assert rotary.answered_by(keep=True) == "torch (it cannot show its search)"

@@ -130,9 +130,8 @@ class Searching:
         # Where each step takes the best token, how probable it is costs a pass over all of them.
         options["return_scores"] = detail != "text" or not search.steady
         workers = max(1, round(share * self.layouts.chosen(bulk=True).workers))
-        beam, many = options["beam_size"], len(given) if share == 1 else 0
-        budget, waiting = self.budgets.of(beam, many), []
-        began = time.perf_counter()
+        beam, waiting, began = options["beam_size"], [], time.perf_counter()
+        budget = self.budgets.of(beam, len(given) if share == 1 else 0)
         batches = self.model.batches(given, longest, search.steady, beam, workers, budget)
         for batch in reversed(list(batches)):
             texts = [self.model.names(given[row]) for row in batch.rows]
@@ -141,9 +140,9 @@ class Searching:
             for row, future in zip(batch.rows, futures, strict=True):
                 found = self.model.answer(future.result())
                 yield row, [Found(names, score * len(names) ** search.alpha) for names, score in found]
-        if not self.budgets.known(beam):
-            tokens = sum(len(given[row]) for batch, _ in waiting for row in batch.rows)
-            self.budgets.took(beam, budget, many, tokens, time.perf_counter() - began)
+        if share == 1 and not self.budgets.known(beam):
+            lengths = [len(given[row]) for batch, _ in waiting for row in batch.rows]
+            self.budgets.took(beam, budget, len(lengths), sum(lengths), time.perf_counter() - began)
 
     def _has_ended(self, found: Found, longest: int) -> bool:
         return found.tokens[-1:] == [self.model.end] and len(found.tokens) <= longest
