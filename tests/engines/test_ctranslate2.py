@@ -172,6 +172,7 @@ def test_a_line_alone_has_a_worker_of_its_own_and_one_among_others_has_not(
     assert isinstance(engine, Searching)
     at = engine._loaded.at
     monkeypatch.setattr(engine, "layouts", Layouts("float32", Notes(None), cores=2))
+    monkeypatch.setattr(engine, "_alone", [])
     monkeypatch.setattr(engine._loaded, "at", lambda layout: told.append(layout) or at(layout))
     rotary.task().answer(Asked(LINES[:lines], share=share))
     assert told == [engine.layouts.chosen(bulk=bulk)]
@@ -283,6 +284,25 @@ def test_int8_is_chosen_when_asked_for_and_auto_is_measured_once(own: Run) -> No
     again = load(own.path, precision="auto")
     assert again.answered_by().startswith(f"ctranslate2, {precision}")
     assert again(many) == first == load(own.path, precision=precision)(many)
+
+
+def test_who_asks_line_by_line_finds_out_the_best_layout_too(
+    own: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, measured = own.engine.searching, list[int]()
+    assert isinstance(engine, Searching)
+    measure = engine._measure
+    monkeypatch.setattr(engine, "layouts", Layouts("auto", Notes(None), cores=1))
+    monkeypatch.setattr("regard.engines.ctranslate2._BULK", 8)
+    monkeypatch.setattr(engine, "_measure", lambda *asked: measured.append(len(asked[0])) or measure(*asked))
+    for line in LINES[:7]:
+        own(line)
+    own(LINES[:7])  # so few at once tell nothing
+    assert not measured
+    for line in LINES[:9]:
+        own(line)
+    assert measured == [8]
+    assert engine.layouts.known()
 
 
 def test_one_line_of_a_large_model_has_all_threads_until_it_is_measured(tmp_path: Path) -> None:

@@ -44,13 +44,15 @@ class Found(NamedTuple):
 
 
 class Searching:
-    """A model that writes, several batches side by side. Nothing of a request is kept."""
+    """A model that writes, several batches side by side."""
 
     name = NAME
 
     def __init__(self, folder: Callable[[], Path], model: Served, layouts: Layouts, budgets: Budgets) -> None:
         self.model, self.layouts, self.budgets = model, layouts, budgets
         self._loaded = Loaded(folder, model.load)
+        self._alone: list[tuple[Sequence[int], int]] = []
+        """Lines that were asked one by one until it is known how this machine is used best."""
 
     def describe(self) -> str:
         said = (self.name, self.layouts.chosen(bulk=True).describe(), self.model.manner)
@@ -77,8 +79,8 @@ class Searching:
         detail: Detail,
         share: float = 1.0,
     ) -> Iterator[tuple[int, list[Hypothesis] | None]]:
-        if len(given) >= _BULK and not self.layouts.known():
-            self._measure(given, longest, search, detail)
+        if not self.layouts.known():
+            self._find_out(given, longest, search, detail)
         # One line among others is one of many: it shall not wait for the worker of those that come alone.
         engine = self._loaded.at(self.layouts.chosen(bulk=len(given) > 1 or share < 1))
         left = set(range(len(given)))
@@ -94,6 +96,19 @@ class Searching:
         yield from to_judge.items()
         for row in left:  # it has no room for these
             yield row, None
+
+    def _find_out(
+        self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec, detail: Detail
+    ) -> None:
+        """Whoever asks line by line asks for much, too, after a while."""
+        if len(given) == 1:
+            self._alone.append((given[0], longest[0]))
+            if len(self._alone) < _BULK:
+                return
+            given, longest = zip(*self._alone, strict=True)
+            self._alone = []
+        if len(given) >= _BULK:
+            self._measure(given, longest, search, detail)
 
     def _measure(
         self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec, detail: Detail
