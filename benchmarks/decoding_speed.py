@@ -25,7 +25,9 @@ from regard.tasks.metrics import metric_named
 from regard.training.run_folder import RunFolder
 
 ALONE = 60
-"""Lines that are answered one by one in a turn."""
+"""Lines that are answered one by one …"""
+AGAIN = 5
+"""… so many times in a turn: once is over before the machine has settled."""
 DIRECTLY = ("ctranslate2", "ctranslate2, auto")
 """Who all others are compared with."""
 
@@ -95,7 +97,8 @@ def measure(
     say(name)
     given = ["--run", str(run), "--lines", str(lines), "--beam", str(beam)]
     given += ["--alone", str(ALONE)] if alone else []
-    standings, absent = contest(entries_for(run, given, logs), rounds, steps=1, logs=logs, warm_up=1)
+    steps = AGAIN if alone else 1
+    standings, absent = contest(entries_for(run, given, logs), rounds, steps, logs, warm_up=1)
     ours = standings[0]
     named = {one.name: one for one in standings}
     if references is not None and alone:

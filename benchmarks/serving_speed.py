@@ -1,4 +1,5 @@
-"""A server under load: beside offline answering, at half and at twice what it can do, and over many requests.
+"""A server under load: in turns with offline answering, at half and at twice what it can do, and over many
+requests.
 
     python -m benchmarks.serving_speed [--run DIR --texts FILE] [--path /translate]
                                        [--seconds 20] [--soak 20000]
@@ -29,6 +30,32 @@ from benchmarks.load import Question, Seen, closed, opened, questions
 CLIENTS = 64
 LANGUAGES = ("xa", "xb")
 """Whatever the run translates: nobody looks at the names."""
+TURNS = 5
+"""Of answering offline and over HTTP: what the machine is in the mood for shall hit both."""
+_PASSES = 2
+"""Over all texts in a turn."""
+_UNTIL_IT_KNOWS = 8
+"""Passes until an engine has tried every size of batches."""
+
+
+class Bulk(NamedTuple):
+    rate: float
+    """Texts a second."""
+    processor_ms: float
+    """Of each."""
+
+
+class Turn(NamedTuple):
+    """Offline, and right after it over HTTP."""
+
+    offline: Bulk
+    clients: Seen
+    processor_ms: float
+    """Of a request."""
+
+    @property
+    def share(self) -> float:
+        return self.clients.rate / self.offline.rate
 
 
 @contextmanager
@@ -68,31 +95,29 @@ def _wait_for(place: str, seconds: float = 10.0) -> None:
             return
 
 
-class Offline(NamedTuple):
-    """Without any HTTP, the best of three."""
+class Offline:
+    """The same texts without any HTTP."""
 
-    rate: float
-    """Texts a second."""
-    processor_ms: float
-    """Of each."""
-    answers: list[str]
+    def __init__(self, run: Path, texts: list[str], settings: dict[str, Any]) -> None:
+        from regard.apps.session import load
+        from regard.search.greedy import GreedySpec
 
+        self._run, self._texts = load(run), texts
+        self._search = GreedySpec() if settings.get("greedy") else None
+        self.answers = self._all()
+        for _ in range(_UNTIL_IT_KNOWS):
+            self._all()
 
-def offline(run: Path, texts: list[str], settings: dict[str, Any]) -> Offline:
-    from regard.apps.session import load
-    from regard.search.greedy import GreedySpec
-
-    loaded = load(run)
-    search = GreedySpec() if settings.get("greedy") else None
-    answers = [answer.text for answer in loaded.stream(texts, search, detail="text")]
-    rate, least = 0.0, float("inf")
-    for _ in range(3):
+    def turn(self) -> Bulk:
         begin, used = time.perf_counter(), time.process_time()
-        for _ in loaded.stream(texts, search, detail="text"):
-            pass
-        rate = max(rate, len(texts) / (time.perf_counter() - begin))
-        least = min(least, 1000 * (time.process_time() - used) / len(texts))
-    return Offline(rate, least, answers)
+        for _ in range(_PASSES):
+            self._all()
+        texts = _PASSES * len(self._texts)
+        used = time.process_time() - used
+        return Bulk(texts / (time.perf_counter() - begin), 1000 * used / texts)
+
+    def _all(self) -> list[str]:
+        return [answer.text for answer in self._run.stream(self._texts, self._search, detail="text")]
 
 
 def asked_of(path: str, texts: list[str], answers: list[str], settings: dict[str, Any]) -> list[Question]:
@@ -118,8 +143,8 @@ def measure(
     run: Path, texts: list[str], settings: dict[str, Any], seconds: float, soak: int, path: str = "/v1/run"
 ) -> dict[str, Any]:
     say("offline")
-    bulk = offline(run, texts, settings)
-    asked = asked_of(path, texts, bulk.answers, settings)
+    offline = Offline(run, texts, settings)
+    asked = asked_of(path, texts, offline.answers, settings)
     with server(run) as (process, place):
         used = dict[str, float]()
 
@@ -131,7 +156,17 @@ def measure(
             return seen
 
         closed(place, asked, CLIENTS, seconds=min(3.0, seconds))
-        full = load("clients", lambda: closed(place, asked, CLIENTS, seconds))
+        turns = [
+            Turn(
+                offline.turn(),
+                load("clients", lambda: closed(place, asked, CLIENTS, seconds)),
+                used["clients"],
+            )
+            for _ in range(TURNS)
+        ]
+        shares = sorted(turn.share for turn in turns)
+        bulk, full, used["clients"] = sorted(turns, key=lambda turn: turn.share)[TURNS // 2]
+        say(f"of offline, in turns: {', '.join(f'{share:.2f}' for share in shares)}")
         half = load("half", lambda: opened(place, asked, full.rate / 2, seconds))
         most = load("70 %", lambda: opened(place, asked, full.rate * 0.7, seconds))
         over = load("twice", lambda: opened(place, asked, full.rate * 2, seconds))
@@ -155,7 +190,7 @@ def measure(
     ]
     print(results.table(["", "texts/s", "median ms", "p99 ms"], rows), flush=True)
     print(
-        f"of offline: {full.rate / bulk.rate:.2f}; "
+        f"of offline: {full.rate / bulk.rate:.2f} ({shares[0]:.2f} to {shares[-1]:.2f}); "
         f"processor: {bulk.processor_ms:.2f} ms a text offline, {used['clients']:.2f} a request, "
         f"{1000 * full.generator / max(1, full.requests):.2f} its client; "
         f"asked for twice as much: {over.rate / full.rate:.2f} of that is answered, "
@@ -167,6 +202,7 @@ def measure(
         "settings": settings,
         "offline_texts_per_second": round(bulk.rate, 1),
         "share_of_offline": round(full.rate / bulk.rate, 3),
+        "shares_in_turns": [round(share, 3) for share in shares],
         "offline_processor_ms_per_text": round(bulk.processor_ms, 3),
         "server_processor_ms_per_request": {what: round(value, 3) for what, value in used.items()},
         "clients": {"clients": CLIENTS, **full.summary()},
