@@ -104,12 +104,13 @@ def test_who_is_cut_off_beside_one_who_ended_needs_no_other_engine(run: Run) -> 
     given = [run.lexicon["source"].encode(line) for line in LINES]
     for limit in (3, 5, 8):
         limits, search = [limit] * len(given), BeamSpec(size=4)
-        told = dict(engine._search(engine._loaded.at(engine.layouts.bulk[0]), given, limits, search, "text"))
+        under_way = engine._ask(engine._loaded.at(engine.layouts.bulk[0]), given, limits, search, "text")
         answered = dict(engine.search(given, limits, search, "text"))
-        for row, found in told.items():
-            ended = [one.tokens[-1] == engine.model.end for one in found]
-            assert (answered[row] is not None) == any(ended)
-            partly += any(ended) and not all(ended)
+        for batch, futures in under_way.batches:
+            for row, future in zip(batch.rows, futures, strict=True):
+                ended = [names[-1] == engine.model.end for names in engine.model.found(future.result())]
+                assert (answered[row] is not None) == any(ended)
+                partly += any(ended) and not all(ended)
     assert partly > 5
 
 

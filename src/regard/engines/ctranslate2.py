@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from regard.core.sequences import Tokens
 from regard.engines.budgets import Budgets
 from regard.engines.layout import Layout, Layouts
 from regard.engines.loaded import Loaded
-from regard.engines.served import Served
+from regard.engines.served import Batch, Served
 from regard.search.hypotheses import Hypothesis, normalise
 from regard.search.search import SearchSpec
 from regard.tasks.answers import Detail
@@ -35,12 +35,28 @@ _TRIED = 32
 """… from so many steps of each: texts may go on much longer."""
 
 
-class Found(NamedTuple):
-    """One hypothesis as it comes back."""
+class Told(NamedTuple):
+    """How it is told to search; whoever asks line by line asks the same way again."""
 
-    tokens: list[str]
-    """With its end, if it has one."""
-    log_prob: float
+    search: SearchSpec
+    detail: Detail
+    options: dict[str, Any]
+
+
+class UnderWay(NamedTuple):
+    """What it is searching."""
+
+    batches: list[tuple[Batch, list[Any]]]
+    """With a future for each row."""
+    beam: int
+    budget: int
+    """Tokens that it was given together."""
+    began: float
+
+    def wait(self) -> None:
+        for _, futures in self.batches:
+            for future in futures:
+                future.result()
 
 
 class Searching:
@@ -53,6 +69,7 @@ class Searching:
         self._loaded = Loaded(folder, model.load)
         self._alone: list[tuple[Sequence[int], int]] = []
         """Lines that were asked one by one until it is known how this machine is used best."""
+        self._told: Told | None = None
 
     def describe(self) -> str:
         said = (self.name, self.layouts.chosen(bulk=True).describe(), self.model.manner)
@@ -61,7 +78,7 @@ class Searching:
     def refusal(self, search: SearchSpec, wishes: Wishes, keep: bool) -> str | None:
         if keep:
             return "it cannot show its search"
-        if wishes != NO_WISHES:
+        if wishes is not NO_WISHES and wishes != NO_WISHES:
             return "it knows no wishes about words"
         if search.constraints:
             return f"it is not given the constraint {search.constraints[0].kind()!r}"
@@ -83,19 +100,24 @@ class Searching:
             self._find_out(given, longest, search, detail)
         # One line among others is one of many: it shall not wait for the worker of those that come alone.
         engine = self._loaded.at(self.layouts.chosen(bulk=len(given) > 1 or share < 1))
-        left = set(range(len(given)))
-        to_judge: dict[int, list[Hypothesis]] = {}
-        for row, found in self._search(engine, given, longest, search, detail, share):
-            left.remove(row)
-            some = self._hypotheses(found, longest[row], search)
-            if some is not None and any(_is_to_be_judged(one, detail) for one in some):
-                to_judge[row] = some
-            else:
-                yield row, some
-        self._judge(engine, given, to_judge, search.alpha, detail)
-        yield from to_judge.items()
-        for row in left:  # it has no room for these
-            yield row, None
+        answered, to_judge = 0, dict[int, list[Hypothesis]]()
+        under_way = self._ask(engine, given, longest, search, detail, share)
+        for batch, futures in under_way.batches:
+            for row, future in zip(batch.rows, futures, strict=True):
+                some = self._hypotheses(future.result(), longest[row], search)
+                if some is None or detail == "text" or not any(_is_to_be_judged(one, detail) for one in some):
+                    yield row, some
+                else:
+                    to_judge[row] = some
+            answered += len(batch.rows)
+        if share == 1:
+            self._learn(under_way, given)
+        if to_judge:
+            self._judge(engine, given, to_judge, search.alpha, detail)
+            yield from to_judge.items()
+        if answered < len(given):  # it has no room for the others
+            for row in set(range(len(given))).difference(*(batch.rows for batch, _ in under_way.batches)):
+                yield row, None
 
     def _find_out(
         self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec, detail: Detail
@@ -118,17 +140,17 @@ class Searching:
         limits = [min(limit, _TRIED) for limit in longest[::step][:_BULK]]
 
         def bulk(layout: Layout) -> None:
-            list(self._search(self._loaded.at(layout), some, limits, search, detail))
+            self._ask(self._loaded.at(layout), some, limits, search, detail).wait()
 
         def alone(layout: Layout) -> None:
             engine = self._loaded.at(layout)
             for row in range(0, len(some), 4):
-                list(self._search(engine, some[row : row + 1], limits[row : row + 1], search, detail))
+                self._ask(engine, some[row : row + 1], limits[row : row + 1], search, detail).wait()
 
         self.layouts.measure(bulk, alone)
         self._loaded.keep({self.layouts.chosen(bulk=True), self.layouts.chosen(bulk=False)})
 
-    def _search(
+    def _ask(
         self,
         engine: Any,
         given: Sequence[Sequence[int]],
@@ -136,51 +158,57 @@ class Searching:
         search: SearchSpec,
         detail: Detail,
         share: float = 1.0,
-    ) -> Iterator[tuple[int, list[Found]]]:
-        """Batches of like length, the longest first; it takes as many at once as it has workers.
-
-        What is found for one row is told while others are searched; of rows that it has no room for nothing.
-        """
-        options = _SEARCHES[search.kind() or ""].options(search)
-        # Where each step takes the best token, how probable it is costs a pass over all of them.
-        options["return_scores"] = detail != "text" or not search.steady
+    ) -> UnderWay:
+        """Batches of like length, the longest first; it takes as many at once as it has workers. Rows that it
+        has no room for are in none."""
+        options = self._options(search, detail)
         workers = max(1, round(share * self.layouts.chosen(bulk=True).workers))
-        beam, waiting, began = options["beam_size"], [], time.perf_counter()
+        beam, began = options["beam_size"], time.perf_counter()
         budget = self.budgets.of(beam, len(given) if share == 1 else 0)
-        batches = self.model.batches(given, longest, search.steady, beam, workers, budget)
-        for batch in reversed(list(batches)):
+        asked = list[tuple[Batch, list[Any]]]()
+        for batch in reversed(self.model.batches(given, longest, search.steady, beam, workers, budget)):
             texts = [self.model.names(given[row]) for row in batch.rows]
-            waiting.append((batch, self.model.ask(engine, texts, batch.limit, options)))
-        for batch, futures in waiting:
-            for row, future in zip(batch.rows, futures, strict=True):
-                found = self.model.answer(future.result())
-                yield row, [Found(names, score * len(names) ** search.alpha) for names, score in found]
-        if share == 1 and not self.budgets.known(beam):
-            lengths = [len(given[row]) for batch, _ in waiting for row in batch.rows]
-            self.budgets.took(beam, budget, len(lengths), sum(lengths), time.perf_counter() - began)
+            asked.append((batch, self.model.ask(engine, texts, batch.limit, options)))
+        return UnderWay(asked, beam, budget, began)
 
-    def _has_ended(self, found: Found, longest: int) -> bool:
-        return found.tokens[-1:] == [self.model.end] and len(found.tokens) <= longest
+    def _options(self, search: SearchSpec, detail: Detail) -> dict[str, Any]:
+        known = self._told
+        if known is None or known.search is not search or known.detail != detail:
+            options = _SEARCHES[search.kind() or ""].options(search)
+            # Where each step takes the best token, how probable it is costs a pass over all of them.
+            options["return_scores"] = detail != "text" or not search.steady
+            known = self._told = Told(search, detail, options)
+        return known.options
 
-    def _hypotheses(self, found: list[Found], longest: int, search: SearchSpec) -> list[Hypothesis] | None:
+    def _learn(self, under_way: UnderWay, given: Sequence[Sequence[int]]) -> None:
+        """How long it took with batches of this size, unless it is known which is best."""
+        if not self.budgets.known(under_way.beam):
+            lengths = [len(given[row]) for batch, _ in under_way.batches for row in batch.rows]
+            seconds = time.perf_counter() - under_way.began
+            self.budgets.took(under_way.beam, under_way.budget, len(lengths), sum(lengths), seconds)
+
+    def _hypotheses(self, result: Any, longest: int, search: SearchSpec) -> list[Hypothesis] | None:
         """Among what ended in time, a beam that reached its greatest length has what was cut off, or went on
         for the sake of its neighbours. We take what ended; None where it is too little, for more of it may
         have been left out for the others."""
-        if not search.steady:
-            found = [one for one in found if self._has_ended(one, longest)]
-        if len(found) < search.answers or any(not one.tokens for one in found):
-            return None
-        return [
-            self._hypothesis(one, longest, self._has_ended(one, longest), search.alpha)
-            for one in found[: search.answers]
-        ]
+        end, told = [self.model.end], list[Hypothesis]()
+        scores: Iterable[float] = result.scores or repeat(math.nan)
+        for names, score in zip(self.model.found(result), scores, strict=False):
+            ended = names[-1:] == end and len(names) <= longest
+            if ended or (names and search.steady):
+                told.append(self._hypothesis(names, score, longest, ended, search.alpha))
+                if len(told) == search.answers:
+                    return told
+        return None
 
-    def _hypothesis(self, found: Found, longest: int, ended: bool, alpha: float) -> Hypothesis:
+    def _hypothesis(
+        self, names: list[str], score: float, longest: int, ended: bool, alpha: float
+    ) -> Hypothesis:
         """One that went on for the sake of its neighbours is cut; how probable the rest is must be asked."""
-        tokens = found.tokens[:-1] if ended else found.tokens[:longest]
-        log_prob = found.log_prob if len(found.tokens) <= longest else math.nan
-        score = normalise(log_prob, len(tokens) + ended, alpha)
-        return Hypothesis(self.model.ids(tokens), ended, log_prob, score, [])
+        written = self.model.ids(names[:-1] if ended else names[:longest])
+        if len(names) > longest:
+            score = math.nan
+        return Hypothesis(written, ended, score * len(names) ** alpha, score, [])
 
     def _judge(
         self,
@@ -197,8 +225,6 @@ class Searching:
             for place, one in enumerate(some)
             if _is_to_be_judged(one, detail)
         ]
-        if not places:
-            return
         texts = [self.model.names(given[row]) for row, _, _ in places]
         written = [self.model.names_written(some[place].tokens) for _, some, place in places]
         ended = [some[place].finished for _, some, place in places]

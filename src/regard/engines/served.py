@@ -1,7 +1,6 @@
 """What differs between the kinds of models whose searches CTranslate2 does."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -44,18 +43,17 @@ class Served:
         self.end = self._written[written.end]
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self._written)}
+    def _number_of(self) -> Callable[[str], int]:
+        return {name: number for number, name in enumerate(self._written)}.__getitem__
 
     def names(self, ids: Sequence[int]) -> list[str]:
-        return [self._read[number] for number in ids]
+        return list(map(self._read.__getitem__, ids))
 
     def names_written(self, ids: Sequence[int]) -> list[str]:
-        return [self._written[number] for number in ids]
+        return list(map(self._written.__getitem__, ids))
 
     def ids(self, names: Sequence[str]) -> list[int]:
-        numbers = self._numbers
-        return [numbers[name] for name in names]
+        return list(map(self._number_of, names))
 
     def load(self, folder: Path, layout: Layout) -> Any:
         raise NotImplementedError
@@ -68,7 +66,7 @@ class Served:
         beam: int,
         workers: int,
         budget: int,
-    ) -> Iterator[Batch]:
+    ) -> list[Batch]:
         """The shortest first; rows that it has no room for are in none. Of a ``steady`` search the
         beginning does not depend on where it is cut off; a ``beam`` has so many hypotheses for each row, and
         all of them together have at most ``budget`` tokens."""
@@ -78,8 +76,8 @@ class Served:
         """One future for each text."""
         raise NotImplementedError
 
-    def answer(self, result: Any) -> Iterator[tuple[list[str], float]]:
-        """What was found, and its score; not a number where that was not asked for."""
+    def found(self, result: Any) -> list[list[str]]:
+        """What was found, best first, each with its end if it has one."""
         raise NotImplementedError
 
     def judge(
@@ -105,16 +103,14 @@ class Translators(Served):
         beam: int,
         workers: int,
         budget: int,
-    ) -> Iterator[Batch]:
+    ) -> list[Batch]:
         most = self.positions
         rows = [row for row, ids in enumerate(given) if len(ids) <= most and longest[row] <= most]
-        if len(rows) == 1:
-            yield Batch(rows, longest[rows[0]])
-        elif rows:
-            lengths = np.array([len(given[row]) for row in rows], dtype=np.int64)
-            for batch in shares(lengths, workers, budget // beam):
-                some = [rows[index] for index in batch]
-                yield Batch(some, max(longest[row] for row in some))
+        if len(rows) < 2:
+            return [Batch([row], longest[row]) for row in rows]
+        lengths = np.array([len(given[row]) for row in rows], dtype=np.int64)
+        dealt = [[rows[index] for index in share] for share in shares(lengths, workers, budget // beam)]
+        return [Batch(some, max(longest[row] for row in some)) for some in dealt]
 
     def ask(self, engine: Any, texts: list[list[str]], limit: int, options: Mapping[str, Any]) -> list[Any]:
         futures: list[Any] = engine.translate_batch(
@@ -128,8 +124,9 @@ class Translators(Served):
         )
         return futures
 
-    def answer(self, result: Any) -> Iterator[tuple[list[str], float]]:
-        return _scored(result.hypotheses, result.scores)
+    def found(self, result: Any) -> list[list[str]]:
+        hypotheses: list[list[str]] = result.hypotheses
+        return hypotheses
 
     def judge(
         self, engine: Any, texts: list[list[str]], written: list[list[str]], ended: list[bool]
@@ -174,11 +171,11 @@ class Generators(Served):
         beam: int,
         workers: int,
         budget: int,
-    ) -> Iterator[Batch]:
+    ) -> list[Batch]:
         """It reads as much as the shortest prompt has at once, and the rest of the others token by token."""
         # The last token that is written is not read any more.
         rows = [row for row, ids in enumerate(given) if len(ids) + longest[row] - 1 <= self.positions]
-        most = min(_ROWS, -(-len(rows) // workers))
+        most, batches = min(_ROWS, -(-len(rows) // workers)), list[Batch]()
         for limit in sorted({longest[row] for row in rows}):
             some = list[int]()
             for row in sorted(
@@ -186,10 +183,11 @@ class Generators(Served):
             ):
                 apart = _may_differ(len(given[some[0]]), limit, steady) if some else 0
                 if some and (len(some) == most or len(given[row]) > len(given[some[0]]) + apart):
-                    yield Batch(some, limit)
+                    batches.append(Batch(some, limit))
                     some = []
                 some.append(row)
-            yield Batch(some, limit)
+            batches.append(Batch(some, limit))
+        return batches
 
     def ask(self, engine: Any, texts: list[list[str]], limit: int, options: Mapping[str, Any]) -> list[Any]:
         futures: list[Any] = engine.generate_batch(
@@ -203,8 +201,9 @@ class Generators(Served):
         )
         return futures
 
-    def answer(self, result: Any) -> Iterator[tuple[list[str], float]]:
-        return _scored(result.sequences, result.scores)
+    def found(self, result: Any) -> list[list[str]]:
+        sequences: list[list[str]] = result.sequences
+        return sequences
 
     def judge(
         self, engine: Any, texts: list[list[str]], written: list[list[str]], ended: list[bool]
@@ -216,10 +215,6 @@ class Generators(Served):
         ]
         scored = engine.score_batch(whole, max_batch_size=_JUDGED, batch_type="tokens", max_input_length=0)
         return [list(one.log_probs)[len(text) - 1 :] for text, one in zip(texts, scored, strict=True)]
-
-
-def _scored(found: list[list[str]], scores: list[float]) -> Iterator[tuple[list[str], float]]:
-    return zip(found, scores or [math.nan] * len(found), strict=True)
 
 
 def _may_differ(shortest: int, limit: int, steady: bool) -> int:
