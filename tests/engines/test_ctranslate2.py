@@ -104,7 +104,8 @@ def test_who_is_cut_off_beside_one_who_ended_needs_no_other_engine(run: Run) -> 
     given = [run.lexicon["source"].encode(line) for line in LINES]
     for limit in (3, 5, 8):
         limits, search = [limit] * len(given), BeamSpec(size=4)
-        under_way = engine._ask(engine._loaded.at(engine.layouts.bulk[0]), given, limits, search, "text")
+        told = engine._tell(search, "text")
+        under_way = engine._ask(engine._loaded.at(engine.layouts.bulk[0]), given, limits, told)
         answered = dict(engine.search(given, limits, search, "text"))
         for batch, futures in under_way.batches:
             for row, future in zip(batch.rows, futures, strict=True):

@@ -36,11 +36,16 @@ _TRIED = 32
 
 
 class Told(NamedTuple):
-    """How it is told to search; whoever asks line by line asks the same way again."""
+    """How it is told to search. Whoever asks line by line asks the same way again: it is put into its words
+    once."""
 
     search: SearchSpec
     detail: Detail
     options: dict[str, Any]
+    beam: int
+    steady: bool
+    answers: int
+    alpha: float
 
 
 class UnderWay(NamedTuple):
@@ -70,6 +75,7 @@ class Searching:
         self._alone: list[tuple[Sequence[int], int]] = []
         """Lines that were asked one by one until it is known how this machine is used best."""
         self._told: Told | None = None
+        self._refused: tuple[SearchSpec, str | None] | None = None
 
     def describe(self) -> str:
         said = (self.name, self.layouts.chosen(bulk=True).describe(), self.model.manner)
@@ -80,13 +86,9 @@ class Searching:
             return "it cannot show its search"
         if wishes is not NO_WISHES and wishes != NO_WISHES:
             return "it knows no wishes about words"
-        if search.constraints:
-            return f"it is not given the constraint {search.constraints[0].kind()!r}"
-        if search.shortest:
-            return f"it counts answers of at least {search.shortest} tokens otherwise"
-        if (kind := search.kind() or "") not in _SEARCHES:
-            return f"it knows no search of kind {search.kind()!r} that gives the same answers"
-        return _SEARCHES[kind].refusal(search)
+        if self._refused is None or self._refused[0] is not search:
+            self._refused = search, _refusal(search)
+        return self._refused[1]
 
     def search(
         self,
@@ -101,16 +103,17 @@ class Searching:
         # One line among others is one of many: it shall not wait for the worker of those that come alone.
         engine = self._loaded.at(self.layouts.chosen(bulk=len(given) > 1 or share < 1))
         answered, to_judge = 0, dict[int, list[Hypothesis]]()
-        under_way = self._ask(engine, given, longest, search, detail, share)
+        told = self._tell(search, detail)
+        under_way = self._ask(engine, given, longest, told, share)
         for batch, futures in under_way.batches:
             for row, future in zip(batch.rows, futures, strict=True):
-                some = self._hypotheses(future.result(), longest[row], search)
+                some = self._hypotheses(future.result(), longest[row], told)
                 if some is None or detail == "text" or not any(_is_to_be_judged(one, detail) for one in some):
                     yield row, some
                 else:
                     to_judge[row] = some
             answered += len(batch.rows)
-        if share == 1:
+        if share == 1 and answered > 1:
             self._learn(under_way, given)
         if to_judge:
             self._judge(engine, given, to_judge, search.alpha, detail)
@@ -139,13 +142,15 @@ class Searching:
         some = given[::step][:_BULK]
         limits = [min(limit, _TRIED) for limit in longest[::step][:_BULK]]
 
+        told = self._tell(search, detail)
+
         def bulk(layout: Layout) -> None:
-            self._ask(self._loaded.at(layout), some, limits, search, detail).wait()
+            self._ask(self._loaded.at(layout), some, limits, told).wait()
 
         def alone(layout: Layout) -> None:
             engine = self._loaded.at(layout)
             for row in range(0, len(some), 4):
-                self._ask(engine, some[row : row + 1], limits[row : row + 1], search, detail).wait()
+                self._ask(engine, some[row : row + 1], limits[row : row + 1], told).wait()
 
         self.layouts.measure(bulk, alone)
         self._loaded.keep({self.layouts.chosen(bulk=True), self.layouts.chosen(bulk=False)})
@@ -155,30 +160,31 @@ class Searching:
         engine: Any,
         given: Sequence[Sequence[int]],
         longest: Sequence[int],
-        search: SearchSpec,
-        detail: Detail,
+        told: Told,
         share: float = 1.0,
     ) -> UnderWay:
         """Batches of like length, the longest first; it takes as many at once as it has workers. Rows that it
         has no room for are in none."""
-        options = self._options(search, detail)
-        workers = max(1, round(share * self.layouts.chosen(bulk=True).workers))
-        beam, began = options["beam_size"], time.perf_counter()
-        budget = self.budgets.of(beam, len(given) if share == 1 else 0)
+        began, model = time.perf_counter(), self.model
+        workers = budget = 1  # a row alone is a batch, whatever one may hold
+        if len(given) > 1:
+            workers = max(1, round(share * self.layouts.chosen(bulk=True).workers))
+            budget = self.budgets.of(told.beam, len(given) if share == 1 else 0)
         asked = list[tuple[Batch, list[Any]]]()
-        for batch in reversed(self.model.batches(given, longest, search.steady, beam, workers, budget)):
-            texts = [self.model.names(given[row]) for row in batch.rows]
-            asked.append((batch, self.model.ask(engine, texts, batch.limit, options)))
-        return UnderWay(asked, beam, budget, began)
+        for batch in reversed(model.batches(given, longest, told.steady, told.beam, workers, budget)):
+            texts = [model.names(given[row]) for row in batch.rows]
+            asked.append((batch, model.ask(engine, texts, batch.limit, told.options)))
+        return UnderWay(asked, told.beam, budget, began)
 
-    def _options(self, search: SearchSpec, detail: Detail) -> dict[str, Any]:
-        known = self._told
-        if known is None or known.search is not search or known.detail != detail:
+    def _tell(self, search: SearchSpec, detail: Detail) -> Told:
+        told = self._told
+        if told is None or told.search is not search or told.detail != detail:
             options = _SEARCHES[search.kind() or ""].options(search)
             # Where each step takes the best token, how probable it is costs a pass over all of them.
             options["return_scores"] = detail != "text" or not search.steady
-            known = self._told = Told(search, detail, options)
-        return known.options
+            beam, answers = options["beam_size"], search.answers
+            told = self._told = Told(search, detail, options, beam, search.steady, answers, search.alpha)
+        return told
 
     def _learn(self, under_way: UnderWay, given: Sequence[Sequence[int]]) -> None:
         """How long it took with batches of this size, unless it is known which is best."""
@@ -187,28 +193,23 @@ class Searching:
             seconds = time.perf_counter() - under_way.began
             self.budgets.took(under_way.beam, under_way.budget, len(lengths), sum(lengths), seconds)
 
-    def _hypotheses(self, result: Any, longest: int, search: SearchSpec) -> list[Hypothesis] | None:
+    def _hypotheses(self, result: Any, longest: int, told: Told) -> list[Hypothesis] | None:
         """Among what ended in time, a beam that reached its greatest length has what was cut off, or went on
         for the sake of its neighbours. We take what ended; None where it is too little, for more of it may
         have been left out for the others."""
-        end, told = [self.model.end], list[Hypothesis]()
+        end, some = self.model.end, list[Hypothesis]()
         scores: Iterable[float] = result.scores or repeat(math.nan)
         for names, score in zip(self.model.found(result), scores, strict=False):
-            ended = names[-1:] == end and len(names) <= longest
-            if ended or (names and search.steady):
-                told.append(self._hypothesis(names, score, longest, ended, search.alpha))
-                if len(told) == search.answers:
-                    return told
+            length = len(names)
+            ended = 0 < length <= longest and names[-1] == end
+            if ended or (names and told.steady):
+                written = self.model.ids(names[:-1] if ended else names[:longest])
+                if length > longest:  # how probable is what is left of it must be asked
+                    score = math.nan
+                some.append(Hypothesis(written, ended, score * length**told.alpha, score, []))
+                if len(some) == told.answers:
+                    return some
         return None
-
-    def _hypothesis(
-        self, names: list[str], score: float, longest: int, ended: bool, alpha: float
-    ) -> Hypothesis:
-        """One that went on for the sake of its neighbours is cut; how probable the rest is must be asked."""
-        written = self.model.ids(names[:-1] if ended else names[:longest])
-        if len(names) > longest:
-            score = math.nan
-        return Hypothesis(written, ended, score * len(names) ** alpha, score, [])
 
     def _judge(
         self,
@@ -293,6 +294,17 @@ def _load_encoder(folder: Path, layout: Layout) -> Any:
 
 
 # ---------------------------------------------------------------- searches, by kind
+
+
+def _refusal(search: SearchSpec) -> str | None:
+    """Why it would not find the same; None where it does."""
+    if search.constraints:
+        return f"it is not given the constraint {search.constraints[0].kind()!r}"
+    if search.shortest:
+        return f"it counts answers of at least {search.shortest} tokens otherwise"
+    if (kind := search.kind() or "") not in _SEARCHES:
+        return f"it knows no search of kind {search.kind()!r} that gives the same answers"
+    return _SEARCHES[kind].refusal(search)
 
 
 class KnownSearch(NamedTuple):

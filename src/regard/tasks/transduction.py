@@ -83,8 +83,7 @@ class Transduction(Task):
 
     def answer(self, asked: Asked) -> list[Answer]:
         encoded = self._encode_sources(asked.texts, asked.first_line, asked.truncate)
-        answers = [Answer(text) for text in asked.texts]
-        left = list(encoded)
+        answers, left = dict[int, Answer](), list(encoded)
         for row, hypotheses in self._found_by_engine(encoded, asked):
             left[row] = []
             answers[row] = self._answer(
@@ -93,7 +92,7 @@ class Transduction(Task):
         if any(left):
             for row, hypotheses, search in self._found_by_steps(left, asked):
                 answers[row] = self._answer(asked.texts[row], left[row], hypotheses, asked.detail, search)
-        return answers
+        return [answers.get(row) or Answer(text) for row, text in enumerate(asked.texts)]
 
     @torch.inference_mode()
     def _found_by_steps(
@@ -126,7 +125,7 @@ class Transduction(Task):
         engine, rows = self.engines.searching, [row for row, ids in enumerate(encoded) if ids]
         if asked.audience is not None and asked.audience.listens and self.search.steady:
             return
-        if not rows or engine is None or self.refusal(asked.wishes, asked.keep):
+        if not rows or engine is None or engine.refusal(self.search, asked.wishes, asked.keep):
             return
         sources = [encoded[row] for row in rows]
         longest = [self._longest(len(ids)) for ids in sources]
