@@ -1,4 +1,5 @@
-"""CTranslate2 driven directly: the run converted, the vocabulary's own tokenizer, its best settings."""
+"""CTranslate2 driven directly: the run converted, the vocabulary in the ``tokenizers`` library, its best
+settings."""
 
 import os
 import tempfile
@@ -21,12 +22,13 @@ def main() -> None:
     words = regard.load(asked.run, engine="torch").lexicon
     source, target = words["source"], words["target"]
     read, numbers = names_of(source), {name: at for at, name in enumerate(names_of(target))}
-    end = read[source.end]
+    end, cutting, joining = read[source.end], source.to_library(), target.to_library()
     folder = Path(tempfile.mkdtemp()) / "model"
     export_run(asked.run, folder, "ct2")
 
     def translated(engine: Any, lines: list[str], size: int) -> list[str]:
-        tokens = [[*(read[number] for number in ids), end] for ids in source.encode_many(lines)]
+        cut = cutting.encode_batch_fast(lines, add_special_tokens=False)
+        tokens = [[*(read[number] for number in one.ids), end] for one in cut]
         found = engine.translate_batch(
             tokens,
             beam_size=asked.beam,
@@ -34,7 +36,7 @@ def main() -> None:
             batch_type="tokens",
             max_decoding_length=2 * max(map(len, tokens)) + 10,
         )
-        return [target.decode([numbers[name] for name in one.hypotheses[0]]) for one in found]
+        return [joining.decode([numbers[name] for name in one.hypotheses[0]]) for one in found]
 
     def everything(engine: Any, size: int) -> list[str]:
         if asked.alone is None:

@@ -40,6 +40,9 @@ seen_text = st.text(st.sampled_from([*LETTERS, *" \t\n "]), max_size=40)
 any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
+spaced_text = st.text(st.sampled_from("aeßä.,-1 \t\n\r\x1c\x85\u00a0\u2028\u3000▁İΣ#</unk>"), max_size=30)
+
+
 def one_space(text: str) -> str:
     return " ".join(text.replace("▁", " ").split())
 

@@ -18,10 +18,12 @@ from tokenizers import AddedToken
 from regard.core.errors import RunError, UsageError
 from regard.data.byte_pairs import Cut, DroppingWord, Merge, cutting
 from regard.data.randomness import Drops
+from regard.data.remembered import Remembered
 from regard.data.store import write_atomically
 from regard.data.units import (
     MERGING,
     SPACE,
+    WORD_BY_WORD,
     Marks,
     TokenizerSpec,
     bytes_of,
@@ -45,6 +47,7 @@ class Tokenizer:
         self._inner = inner
         # A text that happens to contain "</s>" is text: it must never end a sentence.
         inner.encode_special_tokens = True
+        self._remembered = Remembered(self._cut_many) if spec.unit in WORD_BY_WORD else None
         self._words: dict[str, DroppingWord] = {}
         self._split = lru_cache(maxsize=_TEXTS_REMEMBERED)(self._split_text)
 
@@ -138,8 +141,7 @@ class Tokenizer:
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
         if self.spec.unit == "character":
             return [self._encode_characters(text) for text in texts]
-        encoded = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [encoding.ids for encoding in encoded]
+        return (self._cut_many if self._remembered is None else self._remembered.encode_many)(texts)
 
     def encode_more(self, text: str) -> list[int]:
         """A text that goes on from another: the space between them is the one it begins with."""
@@ -164,7 +166,10 @@ class Tokenizer:
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        return str(self._inner.decode(list(ids), skip_special_tokens=True))
+        if self._remembered is None:
+            return self._joined(list(ids))
+        # Every token has its own way to be written, and the whole no blank in front.
+        return "".join(map(self._spelled.__getitem__, ids)).removeprefix(" ")
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """One readable string a token; ``▁`` stands for a space in it."""
@@ -276,6 +281,18 @@ class Tokenizer:
             (ids[left], ids[right]): Merge(rank, ids[left + right])
             for rank, (left, right) in enumerate(self.merges())
         }
+
+    def _cut_many(self, texts: Sequence[str]) -> list[list[int]]:
+        encoded = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in encoded]
+
+    def _joined(self, ids: list[int]) -> str:
+        return str(self._inner.decode(ids, skip_special_tokens=True))
+
+    @cached_property
+    def _spelled(self) -> "_Readings":
+        """How each token is written inside a text: as it is behind another one like it."""
+        return _Readings(lambda number: self._joined([number] * 2)[len(self._joined([number])) :])
 
     def _encode_characters(self, text: str) -> list[int]:
         # One look-up a character: the library's splitting costs thirty times as much.

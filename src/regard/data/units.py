@@ -23,6 +23,8 @@ HIDDEN = "<mask>"
 SPACE = "▁"
 CONTINUED = "##"
 MERGING = ("bpe", "byte_bpe")
+WORD_BY_WORD = ("bpe", "wordpiece", "word", "blank")
+"""What stands between two blanks is cut, and each of its tokens written, the same way in every text."""
 BYTES = sorted(pre_tokenizers.ByteLevel.alphabet())
 
 
