@@ -19,15 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine, results
-from benchmarks.arena import RAISED_THRESHOLDS, Entry, contest, say
+from benchmarks.arena import RAISED_THRESHOLDS, Entry, contests, say
 from benchmarks.contestants.spread import some_of
 from regard.tasks.metrics import metric_named
 from regard.training.run_folder import RunFolder
 
 ALONE = 60
 """Lines that are answered one by one …"""
-AGAIN = 5
-"""… so many times in a turn: once is over before the machine has settled."""
+AGAIN = 2
+"""… so many times in a turn: many short turns see through a machine whose speed comes and goes."""
+CASTS = 3
+"""Times that everyone is started."""
 DIRECTLY = ("ctranslate2", "ctranslate2, auto")
 """Who all others are compared with."""
 
@@ -98,7 +100,7 @@ def measure(
     given = ["--run", str(run), "--lines", str(lines), "--beam", str(beam)]
     given += ["--alone", str(ALONE)] if alone else []
     steps = AGAIN if alone else 1
-    standings, absent = contest(entries_for(run, given, logs), rounds, steps, logs, warm_up=1)
+    standings, absent = contests(entries_for(run, given, logs), CASTS, rounds, steps, logs, warm_up=1)
     ours = standings[0]
     named = {one.name: one for one in standings}
     if references is not None and alone:
@@ -142,7 +144,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--lines", type=Path, required=True, help="what is to be translated")
     parser.add_argument("--references", type=Path, help="how it was translated: BLEU is told as well")
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=4, help="turns of everyone each time that they start")
     parser.add_argument("--beam", type=int, nargs="+", default=[1, 5])
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
