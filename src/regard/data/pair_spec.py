@@ -29,7 +29,7 @@ class PairsPlan(DataSpec):
     """Most rows kept for validation that way."""
     memory_limit: int = Field(default=1 << 28, ge=0)
     """Bytes of tokens on each side beyond which they are mapped from a file instead of kept in memory."""
-    whole_limit: int = Field(default=1 << 28, ge=0)
+    whole_limit: int = Field(default=1 << 25, ge=0)
     """Bytes of text beyond which plain files of lines are read in portions, one an epoch; up to here, and in
     other formats always, every epoch goes through all of it."""
     portion_lines: int = Field(default=1 << 16, ge=1)

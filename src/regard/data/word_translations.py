@@ -50,8 +50,8 @@ def learn_translations(
     """``source_size`` and ``target_size`` are of the vocabularies."""
     rows, nothing = _sample(source, target), source_size
     pairs = [_links(source, target, some, nothing, target_size) for some in _blocks(source, target, rows)]
-    known = np.unique(np.concatenate([np.unique(keys) for keys, _ in pairs] or [np.zeros(0, np.int64)]))
-    blocks = [_Block(np.searchsorted(known, keys).astype(np.int32), beside) for keys, beside in pairs]
+    known = _distinct(np.concatenate([_distinct(keys) for keys, _ in pairs] or [np.zeros(0, np.int64)]))
+    blocks = [_Block(_places(known, keys), beside) for keys, beside in pairs]
     del pairs
     sources, targets = np.divmod(known, target_size)
     share = np.ones(len(known))
@@ -97,6 +97,22 @@ def _links(
     begins = np.repeat(ends - read, written)
     places = np.arange(int(beside.sum())) + np.repeat(begins - (np.cumsum(beside) - beside), beside)
     return sources[places] * target_size + np.repeat(_values(target, rows), beside), beside
+
+
+def _distinct(keys: Int64[np.ndarray, "links"]) -> Int64[np.ndarray, "couples"]:
+    """In order. (``np.unique`` hashes: forty times as long.)"""
+    ordered = np.sort(keys)
+    return ordered[np.diff(ordered, prepend=-1) != 0]
+
+
+def _places(
+    known: Int64[np.ndarray, "couples"], keys: Int64[np.ndarray, "links"]
+) -> Int32[np.ndarray, "links"]:
+    """Where each is among those known; looked for in order, for what is looked for next is then near."""
+    order = np.argsort(keys)
+    places = np.empty(len(keys), dtype=np.int32)
+    places[order] = np.searchsorted(known, keys[order])
+    return places
 
 
 def _values(store: TokenStore, rows: np.ndarray) -> Int64[np.ndarray, "tokens"]:
