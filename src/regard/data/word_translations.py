@@ -101,8 +101,8 @@ def _links(
 
 def _distinct(keys: Int64[np.ndarray, "links"]) -> Int64[np.ndarray, "couples"]:
     """In order. (``np.unique`` hashes: forty times as long.)"""
-    ordered = np.sort(keys)
-    return ordered[np.diff(ordered, prepend=-1) != 0]
+    ordered: np.ndarray = np.sort(keys)
+    return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
 
 
 def _places(
