@@ -153,8 +153,9 @@ def main() -> None:
         for alone in (False, True):
             for beam in asked.beam:
                 found.append(measure(beam, alone, asked.rounds, run, asked.lines, references, Path(folder)))
-    content = {"machine": machine.facts(), "lines": asked.lines.name, "contests": found}
-    say(f"written to {results.write('decoding_speed', content).name}")
+                # After each: who stops it has what was measured.
+                content = {"machine": machine.facts(), "lines": asked.lines.name, "contests": found}
+                say(f"written to {results.write('decoding_speed', content).name}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Draw docs/scaling.svg from results/scaling.json: `python -m benchmarks.figure`."""
+"""Draw docs/scaling.svg from results/scaling.json and corpus_size.json: `python -m benchmarks.figure`."""
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from benchmarks.results import RESULTS
 
@@ -14,6 +15,8 @@ PANELS = (
     ("width", (("width", "4+4 layers"),)),
     ("vocabulary", (("vocabulary", "transformer_tiny"),)),
 )
+Series: TypeAlias = tuple[str, dict[float, float]]
+"""A name, and points."""
 STYLE = """
   text { font: 11px system-ui, sans-serif; fill: #333 } .title { font-weight: 600 }
   line { stroke: #bbb } path { fill: none; stroke-width: 2 }
@@ -42,15 +45,18 @@ class Axis(NamedTuple):
 
 
 def short(value: float) -> str:
-    return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
+    for size, letter in ((1_000_000, "M"), (1000, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
 
 
-def panel(title: str, series: list[tuple[str, dict[float, float]]], left: float) -> list[str]:
+def panel(title: str, series: list[Series], left: float) -> list[str]:
     xs = [x for _, points in series for x in points]
     ys = [y for _, points in series for y in points.values()]
     across = Axis(min(xs), max(xs), left + LEFT, left + WIDTH - 8)
     up = Axis(min(ys) * 0.7, max(ys) * 1.4, HEIGHT - BOTTOM, TOP)
-    drawn = [f'<text class="title" x="{left + LEFT}" y="16">µs per token, by {title}</text>']
+    drawn = [f'<text class="title" x="{left + LEFT}" y="16">{title}</text>']
     for value in up.ticks():
         y = up.at(value)
         drawn.append(f'<line x1="{across.begin:.0f}" x2="{across.end:.0f}" y1="{y:.1f}" y2="{y:.1f}"/>')
@@ -72,17 +78,37 @@ def panel(title: str, series: list[tuple[str, dict[float, float]]], left: float)
     return drawn
 
 
+def by_token() -> Iterator[tuple[str, list[Series]]]:
+    measured = measured_by("scaling")
+    for title, names in PANELS:
+        yield (
+            f"µs per token, by {title}",
+            [
+                (label, {float(key): row["microseconds_per_token"] for key, row in measured[name].items()})
+                for name, label in names
+            ],
+        )
+
+
+def by_corpus() -> Iterator[tuple[str, list[Series]]]:
+    sizes = measured_by("corpus_size")["sizes"]
+    seconds = {float(row["pairs"]): row["seconds_to_first_step"] for row in sizes}
+    yield "seconds to the first step, by pairs", [("transformer_tiny", seconds)]
+
+
+def measured_by(benchmark: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / f"{benchmark}.json").read_text(encoding="utf-8"))
+    return found
+
+
 def main() -> None:
-    measured = json.loads((RESULTS / "scaling.json").read_text(encoding="utf-8"))
+    panels = [*by_token(), *by_corpus()]
     drawn: list[str] = []
-    for number, (title, names) in enumerate(PANELS):
-        series = [
-            (label, {float(key): row["microseconds_per_token"] for key, row in measured[name].items()})
-            for name, label in names
-        ]
+    for number, (title, series) in enumerate(panels):
         drawn += panel(title, series, number * (WIDTH + GAP))
-    size = f'width="{len(PANELS) * (WIDTH + GAP)}" height="{HEIGHT}"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="Time per token">'
+    size = f'width="{len(panels) * (WIDTH + GAP)}" height="{HEIGHT}"'
+    said = "Time by length, width, vocabulary and corpus"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{said}">'
     text = "\n".join((head, f"<style>{STYLE}</style>", *drawn, "</svg>"))
     Path(DOCS / "scaling.svg").write_text(text + "\n", encoding="utf-8")
 
