@@ -249,6 +249,7 @@ def main() -> None:
     if given.greedy and given.path == "/translate":
         parser.error("--greedy: /translate takes no search")
     settings = {"detail": False, **({"greedy": True} if given.greedy else {})}
+    facts = machine.facts()  # an engine may have changed the number of threads afterwards
     with tempfile.TemporaryDirectory() as folder:
         if given.run is None:
             run, texts = learned(Path(folder))
@@ -256,7 +257,7 @@ def main() -> None:
             run, texts = given.run, given.texts.read_text(encoding="utf-8").splitlines()
         texts = [text for text in texts if text.strip()]
         found = measure(run, texts, settings, given.seconds, given.soak, given.path)
-    print(results.write(given.name, {"machine": machine.facts(), **found}))
+    print(results.write(given.name, {"machine": facts, **found}))
 
 
 if __name__ == "__main__":
