@@ -31,6 +31,14 @@ def test_a_word_is_cut_once() -> None:
     assert sorted(cutter.asked) == ["", "a", "b", "c", "d"]
 
 
+def test_what_is_known_takes_no_room_twice() -> None:
+    cutter = Cutter()
+    remembered = Remembered(cutter, most=4)
+    for text in ("a b", "b c", "a b c d", "d c b a"):
+        remembered.encode_many([text])
+    assert sorted(cutter.asked) == ["a", "b", "c", "d"]
+
+
 def test_what_is_long_is_cut_but_not_remembered() -> None:
     cutter, long = Cutter(), "x" * (LONGEST + 1)
     remembered = Remembered(cutter)

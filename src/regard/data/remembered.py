@@ -7,7 +7,7 @@ stands beside it, a text costs a look-up a word: a fifth of what the library tak
 from collections.abc import Callable, Sequence
 from itertools import chain
 
-WORDS, LONGEST = 1 << 17, 48
+WORDS, LONGEST = 1 << 16, 48
 """How many are remembered, and how many characters they have at most: who writes without blanks hardly
 writes the same thing twice."""
 
@@ -17,7 +17,8 @@ class Remembered:
 
     def __init__(self, cut: Callable[[list[str]], list[list[int]]], most: int = WORDS) -> None:
         self._cut, self._most = cut, most
-        self._known: dict[str, list[int]] = {}
+        self._known: dict[str, tuple[int, ...]] = {}
+        """Tuples: the collector of garbage walks through lists again and again."""
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
         rows, known = [text.split(" ") for text in texts], self._known
@@ -27,14 +28,15 @@ class Remembered:
             known = self._with(set(chain.from_iterable(rows)))
         return [list(chain.from_iterable(map(known.__getitem__, words))) for words in rows]
 
-    def _with(self, words: set[str]) -> dict[str, list[int]]:
+    def _with(self, words: set[str]) -> dict[str, tuple[int, ...]]:
         """All of ``words``. Others may be looking something up meanwhile: nothing is ever taken away from
         what they look into, a new one is begun instead."""
         known = self._known
-        if len(known) + len(words) > self._most:
-            known = self._known = {}
-        new = sorted(words - known.keys())
-        found = dict(zip(new, self._cut(new), strict=True))
+        new = [word for word in words if word not in known]
+        if len(known) + len(new) > self._most:
+            known, new = {}, list(words)
+            self._known = known
+        found = dict(zip(new, map(tuple, self._cut(new)), strict=True))
         known.update((word, ids) for word, ids in found.items() if len(word) <= LONGEST)
         if all(len(word) <= LONGEST for word in new):
             return known
