@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from regard.core.errors import RunError, UsageError
 from regard.data.byte_pairs import merge_steps
 from regard.data.tokenizers import Marks, Tokenizer, TokenizerSpec
-from regard.data.units import LEARNED_MARKS, SPECIALS, Unit
+from regard.data.units import LEARNED_MARKS, SPECIALS, WORD_BY_WORD, Unit
 
 UNITS = ("bpe", "byte_bpe", "wordpiece", "word", "character")
 CORPUS = [
@@ -79,6 +79,29 @@ def test_many_at_once_equal_one_at_a_time_equal_the_library(unit: str, texts: li
     alone.encode_special_tokens = True
     expected = [alone.encode(text).ids for text in texts]
     assert tokenizer.encode_many(texts) == [tokenizer.encode(text) for text in texts] == expected
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+@pytest.mark.parametrize("split_digits", [False, True])
+@pytest.mark.parametrize("unit", WORD_BY_WORD)
+def test_words_are_cut_and_written_as_the_library_cuts_and_writes_whole_texts(
+    unit: str, split_digits: bool, lowercase: bool
+) -> None:
+    tokenizer = trained(unit, split_digits=split_digits, lowercase=lowercase, hides=True)
+    whole = tokenizer.to_library()
+    whole.encode_special_tokens = True
+
+    @given(
+        texts=st.lists(spaced_text | any_text, max_size=4),
+        ids=st.lists(st.integers(0, tokenizer.size + 2), max_size=12),
+    )
+    def check(texts: list[str], ids: list[int]) -> None:
+        cut = [whole.encode(text, add_special_tokens=False).ids for text in texts]
+        assert tokenizer.encode_many(texts) == cut
+        for row in (ids, *cut):
+            assert tokenizer.decode(row) == whole.decode(row, skip_special_tokens=True)
+
+    check()
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -1,7 +1,7 @@
 """What stands between blanks is cut into tokens once.
 
 A text is mostly made of words that were there before. Where a unit cuts each of them the same way whatever
-stands beside it, a text costs a look-up a word: a fifth of what the library takes for it.
+stands beside it, a text costs a look-up a word: an eighth of what the library takes for it.
 """
 
 from collections.abc import Callable, Sequence
