@@ -3,11 +3,11 @@
 import os
 import platform
 import time
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from regard.core.processor import processor
 from regard.engines.instructions import environment
 
 
@@ -42,11 +42,7 @@ def gemm_gflops(size: int = 1024, seconds: float = 1.0) -> float:
 
 
 def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    flags = next((line for line in lines if line.startswith("flags")), "")
-    vector = [name for name in ("avx2", "avx512f", "avx512_vnni", "amx_tile") if f" {name}" in flags]
-    return f"{names[0] if names else platform.processor()} ({', '.join(vector) or 'no AVX2'})"
+    present = processor()
+    known = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")
+    vector = [name for name in known if name in present.flags]
+    return f"{present.name} ({', '.join(vector) or 'no AVX2'})"

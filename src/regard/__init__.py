@@ -7,6 +7,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from regard.core.processor import leave_unusable_tiles_alone
 from regard.core.waiting import choose_spinning
 
 if TYPE_CHECKING:
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from regard.recipes.catalogue import recipe
     from regard.recipes.system import SystemSpec
 
+# Read by torch's libraries when they are loaded or first used.
 choose_spinning()
+leave_unusable_tiles_alone()
 
 __all__ = ["train", "load", "recipe", "Run", "Trained", "SystemSpec", "RegardError"]
 

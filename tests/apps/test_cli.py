@@ -135,6 +135,17 @@ def test_doctor_reports(regard: Command) -> None:
     assert "GFLOPS" in str(found["matrix product 1024³, float32"])
 
 
+def test_doctor_says_when_a_virtual_machine_promises_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    from regard.apps import doctor
+    from regard.core.processor import Processor
+
+    for in_vain, told in ((True, "ONEDNN_MAX_CPU_ISA="), (False, "faster")):
+        monkeypatch.setattr(Processor, "announces_tiles_in_vain", lambda _, in_vain=in_vain: in_vain)
+        found = {finding.what: finding for finding in doctor.examine()}["products of bfloat16"]
+        assert told in found.value
+        assert found.good is not in_vain
+
+
 def test_train_from_a_file_then_resume_then_finished(
     regard: Command, pair_file: Path, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.precision import factors_of, factors_rounded_to, rounded_to
+from regard.core.processor import Processor
 from regard.parts.agreement import agreement_cost, readable_agreement
 from regard.parts.cross_entropy import cross_entropy, readable_cross_entropy
 from regard.parts.linear import Linear, linear, rounded_rows
@@ -88,8 +89,9 @@ def test_costs_of_words_stay_near(bias: bool) -> None:
 def test_what_auto_means_depends_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     from regard.core import precision
 
-    for made_for_it, dtype in ((True, torch.bfloat16), (False, None)):
-        monkeypatch.setattr(precision, "_is_made_for_it", lambda made=made_for_it: made)
+    quick = Processor("EPYC", "AuthenticAMD", frozenset({"avx512_bf16"}))
+    for present, dtype in ((quick, torch.bfloat16), (Processor(), None)):
+        monkeypatch.setattr(precision, "processor", lambda present=present: present)
         assert factors_of("auto", CPU) is dtype
         assert factors_of("auto", torch.device("meta")) is None
         assert factors_of("float32", CPU) is None

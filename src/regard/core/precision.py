@@ -8,10 +8,11 @@ everything else (Micikevicius et al. 2018; Kalamkar et al. 2019). Answers are al
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from typing import Literal
 
 import torch
+
+from regard.core.processor import processor
 
 Precision = Literal["auto", "float32", "bfloat16"]
 
@@ -34,12 +35,8 @@ def factors_rounded_to(dtype: torch.dtype | None) -> Iterator[None]:
 
 
 def factors_of(precision: Precision, device: torch.device) -> torch.dtype | None:
-    """``auto``: bfloat16 on processors that are made for it."""
-    wanted = precision == "bfloat16" or (precision == "auto" and device.type == "cpu" and _is_made_for_it())
-    return torch.bfloat16 if wanted else None
-
-
-@cache
-def _is_made_for_it() -> bool:
-    has = torch.cpu.get_capabilities()
-    return bool(has.get("avx512_bf16") or has.get("amx_bf16"))
+    """``auto``: bfloat16 on processors that multiply it faster."""
+    if precision == "auto":
+        faster = device.type == "cpu" and processor().multiplies_bfloat16_faster()
+        precision = "bfloat16" if faster else "float32"
+    return torch.bfloat16 if precision == "bfloat16" else None

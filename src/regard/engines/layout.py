@@ -5,14 +5,13 @@ converted model.
 """
 
 import os
-import platform
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
 
+from regard.core.processor import processor
 from regard.engines.notes import Notes
 
 Precision = Literal["auto", "float32", "int8"]
@@ -70,7 +69,7 @@ class Layouts:
         self.alone = [Layout(one, 1, threads) for one in precisions for threads in sorted({1, cores})]
         self._guessed = (self.bulk[0], Layout(precisions[0], 1, cores if large else 1))
         self.notes = notes
-        self.key = ", ".join(filter(None, (processor(), f"{cores} threads", precision, manner)))
+        self.key = ", ".join(filter(None, (machine(), f"{cores} threads", precision, manner)))
         self._best = self._read()
 
     def known(self) -> bool:
@@ -112,11 +111,6 @@ def _handicap(layout: Layout) -> float:
     return digits * (_MORE_THREADS if layout.threads > 1 else 1.0)
 
 
-def processor() -> str:
-    """What kind of processor this is: notes made on another do not hold here."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        name = platform.processor() or platform.machine()
-    return f"{name}, {os.cpu_count()} cores"
+def machine() -> str:
+    """What kind of machine this is: notes made on another do not hold here."""
+    return f"{processor().name}, {os.cpu_count()} cores"

@@ -66,8 +66,8 @@ class TrainingSpec(LearningSpec):
     accumulate: int = Field(default=1, ge=1)
     """Batches whose gradients make one step."""
     precision: Precision = "auto"
-    """Numbers whose products are computed while learning: float32, bfloat16 (twice as fast on processors made
-    for it, with weights and sums kept in float32), or auto, bfloat16 on such processors."""
+    """Numbers whose products are computed while learning: float32, bfloat16 (twice as fast on some
+    processors, with weights and sums kept in float32), or auto, bfloat16 on such processors."""
     shards: int = Field(default=2, ge=1)
     """Parts of a large batch that are computed side by side, each with its share of the cores; 1: none."""
     validation: ValidationSpec = ValidationSpec()
