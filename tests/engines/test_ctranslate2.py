@@ -11,6 +11,7 @@ import pytest
 from regard.apps.session import Run, load
 from regard.core.errors import UsageError
 from regard.engines.budgets import Budgets
+from regard.engines.company import Company
 from regard.engines.ctranslate2 import Searching
 from regard.engines.layout import Layout, Layouts
 from regard.engines.notes import Notes
@@ -160,7 +161,7 @@ def test_texts_have_their_share_of_the_workers(
     engine, told = rotary.engine.searching, list[int]()
     assert isinstance(engine, Searching)
     batches = engine.model.batches
-    monkeypatch.setattr(engine.layouts, "chosen", lambda bulk: Layout("float32", 4, 1))
+    monkeypatch.setattr(engine.layouts, "chosen", lambda beam, bulk: Layout("float32", 4, 1))
     monkeypatch.setattr(engine.model, "batches", lambda *asked: told.append(asked[4]) or batches(*asked))
     assert [answer.text for answer in rotary.task().answer(Asked(LINES, share=share))] == rotary(LINES)
     assert told[0] == workers
@@ -177,7 +178,7 @@ def test_a_line_alone_has_a_worker_of_its_own_and_one_among_others_has_not(
     monkeypatch.setattr(engine, "_alone", [])
     monkeypatch.setattr(engine._loaded, "at", lambda layout: told.append(layout) or at(layout))
     rotary.task().answer(Asked(LINES[:lines], share=share))
-    assert told == [engine.layouts.chosen(bulk=bulk)]
+    assert told == [engine.layouts.chosen(rotary.spec.search.size, bulk=bulk)]
 
 
 def test_answers_do_not_depend_on_what_is_tried_meanwhile(
@@ -282,7 +283,7 @@ def test_int8_is_chosen_when_asked_for_and_auto_is_measured_once(own: Run) -> No
     first = measured(many)
     notes = json.loads((own.path / "ctranslate2" / "layouts.json").read_text())
     ((key, ((precision, *_), _)),) = notes.items()
-    assert key.endswith("auto")
+    assert key.endswith(f"auto, layouts for beams of {own.spec.search.size}")
     again = load(own.path, precision="auto")
     assert again.answered_by().startswith(f"ctranslate2, {precision}")
     assert again(many) == first == load(own.path, precision=precision)(many)
@@ -304,18 +305,65 @@ def test_who_asks_line_by_line_finds_out_the_best_layout_too(
     for line in LINES[:9]:
         own(line)
     assert measured == [8]
-    assert engine.layouts.known()
+    assert engine.layouts.known(own.spec.search.size)
+    assert not engine.layouts.known(beam=1)
+
+
+def test_lines_of_another_search_tell_nothing(own: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, measured = own.engine.searching, list[tuple[int, int]]()
+    assert isinstance(engine, Searching)
+    monkeypatch.setattr(engine, "layouts", Layouts("auto", Notes(None), cores=1))
+    monkeypatch.setattr("regard.engines.ctranslate2._BULK", 4)
+    monkeypatch.setattr(engine, "_measure", lambda given, _, told: measured.append((len(given), told.beam)))
+    for size in (1, 3, 1, 3, 3, 3):  # greedily, and with beams of three
+        own.answers([LINES[0]], GreedySpec() if size == 1 else BeamSpec(size=size))
+    assert not measured
+    own.answers([LINES[0]], BeamSpec(size=3))
+    assert measured == [(4, 3)]
+
+
+def test_a_line_alone_goes_to_whoever_is_faster_meanwhile(
+    rotary: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several threads are chosen; the company they are in says now and then that one thread be tried."""
+    engine, told, heard = rotary.engine.searching, list[int](), list[tuple[int, int]]()
+    assert isinstance(engine, Searching)
+    at = engine._loaded.at
+    monkeypatch.setattr(engine, "layouts", Layouts("float32", Notes(None), cores=2, large=True))
+    monkeypatch.setattr(engine, "_alone", [])
+    monkeypatch.setattr(engine, "_company", Company())
+    took = lambda layout, tokens, seconds: heard.append((layout.threads, tokens))  # noqa: E731
+    monkeypatch.setattr(engine._company, "took", took)
+    monkeypatch.setattr(engine._loaded, "at", lambda layout: told.append(layout.threads) or at(layout))
+    answers = [rotary(line) for line in LINES[:9]]
+    assert answers == rotary(LINES)[:9]
+    assert told[:9] == [2] * 7 + [1, 2]
+    assert [threads for threads, _ in heard] == told[:9]
+    assert [tokens for _, tokens in heard] == [
+        len(rotary.lexicon["source"].encode(line)) + 1 for line in LINES[:9]
+    ]
 
 
 def test_one_line_of_a_large_model_has_all_threads_until_it_is_measured(tmp_path: Path) -> None:
     notes, one, both = Notes(tmp_path / "layouts.json"), Layout("float32", 1, 1), Layout("float32", 1, 2)
     small, large = (Layouts("float32", notes, cores=2, large=large) for large in (False, True))
-    assert small.chosen(bulk=True) == large.chosen(bulk=True) == Layout("float32", 2, 1)
-    assert (small.chosen(bulk=False), large.chosen(bulk=False)) == (one, both)
-    large.measure(lambda _: None, lambda layout: time.sleep({one: 0.0, both: 0.02}[layout]))
-    assert large.chosen(bulk=False) == one
-    small.measure(lambda _: None, lambda layout: time.sleep({one: 0.02, both: 0.0}[layout]))
-    assert small.chosen(bulk=False) == both
+    assert small.chosen(1, bulk=True) == large.chosen(1, bulk=True) == Layout("float32", 2, 1)
+    assert (small.chosen(1, bulk=False), large.chosen(1, bulk=False)) == (one, both)
+    large.measure(1, lambda _: None, lambda layout: time.sleep({one: 0.0, both: 0.02}[layout]))
+    assert large.chosen(1, bulk=False) == one
+    small.measure(1, lambda _: None, lambda layout: time.sleep({one: 0.02, both: 0.0}[layout]))
+    assert small.chosen(1, bulk=False) == both
+
+
+def test_every_size_of_beams_has_its_own_layouts(tmp_path: Path) -> None:
+    notes, one, both = Notes(tmp_path / "layouts.json"), Layout("float32", 1, 1), Layout("float32", 1, 2)
+    layouts = Layouts("float32", notes, cores=2)
+    layouts.measure(5, lambda _: None, lambda layout: time.sleep({one: 0.02, both: 0.0}[layout]))
+    for known in (layouts, Layouts("float32", notes, cores=2)):
+        assert not known.known(1)
+        assert known.known(5)
+        assert (known.chosen(1, bulk=False), known.chosen(5, bulk=False)) == (one, both)
+        assert known.in_use() == {Layout("float32", 2, 1), one, both}
 
 
 def test_a_little_faster_is_no_reason_to_give_up_digits_or_to_take_more_threads(
@@ -330,12 +378,14 @@ def test_a_little_faster_is_no_reason_to_give_up_digits_or_to_take_more_threads(
 
         return use
 
-    layouts.measure(taking({"float32": 1.03, "int8": 1.0}, 1.0), taking({"float32": 1.2, "int8": 1.0}, 0.85))
-    assert layouts.chosen(bulk=True) == Layout("float32", 2, 1)
-    assert layouts.chosen(bulk=False) == Layout("int8", 1, 1)
-    layouts.measure(taking({"float32": 1.2, "int8": 1.0}, 1.0), taking({"float32": 1.0, "int8": 1.0}, 0.7))
-    assert layouts.chosen(bulk=True) == Layout("int8", 2, 1)
-    assert layouts.chosen(bulk=False) == Layout("float32", 1, 2)
+    def chosen(bulk: dict[str, float], alone: dict[str, float], more: float) -> list[Layout]:
+        layouts.measure(1, taking(bulk, 1.0), taking(alone, more))
+        return [layouts.chosen(1, bulk=True), layouts.chosen(1, bulk=False)]
+
+    found = chosen({"float32": 1.03, "int8": 1.0}, {"float32": 1.2, "int8": 1.0}, more=0.97)
+    assert found == [Layout("float32", 2, 1), Layout("int8", 1, 1)]
+    found = chosen({"float32": 1.2, "int8": 1.0}, {"float32": 1.0, "int8": 1.0}, more=0.9)
+    assert found == [Layout("int8", 2, 1), Layout("float32", 1, 2)]
 
 
 def test_the_command_says_who_answers(regard: Command, rotary: Run) -> None:

@@ -68,11 +68,11 @@ class Run:
         self, search: SearchSpec | None = None, wishes: Wishes = NO_WISHES, keep: bool = False
     ) -> str:
         """In words: which engine does what is asked, and why not another."""
-        return self._in_words(lambda: self.task(search).refusal(wishes, keep))
+        return self._in_words(lambda: self.task(search).refusal(wishes, keep), search)
 
     def evaluated_by(self, search: SearchSpec | None = None) -> str:
         """The same of an evaluation."""
-        return self._in_words(lambda: self.task(search).refusal_to_evaluate())
+        return self._in_words(lambda: self.task(search).refusal_to_evaluate(), search)
 
     def embedded_by(self, summing: SummingUpSpec | None = None) -> str:
         """The same of vectors."""
@@ -80,14 +80,14 @@ class Run:
         layer = (summing or self.spec.task.summing_up()).layer
         return self._in_words(lambda: self.engine.refusal_to_read(layer))
 
-    def _in_words(self, refusal: Callable[[], str | None]) -> str:
+    def _in_words(self, refusal: Callable[[], str | None], search: SearchSpec | None = None) -> str:
         engine, reason = self.engine.engine, self.engine.reason
         if engine is not None:
             reason = refusal() or ""
             if reason and self.wanted_engine == engine.name:
                 raise UsageError(f"--engine {engine.name}: cannot do what is asked: {reason}")
             if not reason:
-                return engine.describe()
+                return engine.describe(search or self.spec.search)
         return f"torch ({reason})"
 
     @overload

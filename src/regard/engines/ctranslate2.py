@@ -17,6 +17,7 @@ from torch import Tensor
 
 from regard.core.sequences import Tokens
 from regard.engines.budgets import Budgets
+from regard.engines.company import Company
 from regard.engines.layout import Layout, Layouts
 from regard.engines.loaded import Loaded
 from regard.engines.served import Batch, Served
@@ -72,14 +73,17 @@ class Searching:
     def __init__(self, folder: Callable[[], Path], model: Served, layouts: Layouts, budgets: Budgets) -> None:
         self.model, self.layouts, self.budgets = model, layouts, budgets
         self._loaded = Loaded(folder, model.load)
+        self._company = Company()
         self._alone: list[tuple[Sequence[int], int]] = []
-        """Lines that were asked one by one until it is known how this machine is used best."""
+        """Lines that were asked one by one until it is known how this machine is used best …"""
+        self._alone_beam = 0
+        """… with beams of this size."""
         self._told: Told | None = None
         self._refused: tuple[SearchSpec, str | None] | None = None
 
-    def describe(self) -> str:
-        said = (self.name, self.layouts.chosen(bulk=True).describe(), self.model.manner)
-        return ", ".join(filter(None, said))
+    def describe(self, search: SearchSpec) -> str:
+        layout = self.layouts.chosen(_options(search)["beam_size"], bulk=True)
+        return ", ".join(filter(None, (self.name, layout.describe(), self.model.manner)))
 
     def refusal(self, search: SearchSpec, wishes: Wishes, keep: bool) -> str | None:
         if keep:
@@ -98,16 +102,24 @@ class Searching:
         detail: Detail,
         share: float = 1.0,
     ) -> Iterator[tuple[int, list[Hypothesis] | None]]:
-        if not self.layouts.known():
-            self._find_out(given, longest, search, detail)
-        # One line among others is one of many: it shall not wait for the worker of those that come alone.
-        engine = self._loaded.at(self.layouts.chosen(bulk=len(given) > 1 or share < 1))
-        answered, to_judge = 0, dict[int, list[Hypothesis]]()
         told = self._tell(search, detail)
+        if not self.layouts.known(told.beam):
+            self._find_out(given, longest, told)
+        # One line among others is one of many: it shall not wait for the worker of those that come alone.
+        bulk = len(given) > 1 or share < 1
+        layout = self.layouts.chosen(told.beam, bulk)
+        together = not bulk and layout.threads > 1
+        if together:
+            layout = self._company.layout(layout)
+        engine = self._loaded.at(layout)
+        answered, to_judge = 0, dict[int, list[Hypothesis]]()
         under_way = self._ask(engine, given, longest, told, share)
         for batch, futures in under_way.batches:
             for row, future in zip(batch.rows, futures, strict=True):
-                some = self._hypotheses(future.result(), longest[row], told)
+                result = future.result()
+                if together:
+                    self._company.took(layout, len(given[row]), time.perf_counter() - under_way.began)
+                some = self._hypotheses(result, longest[row], told)
                 if some is None or detail == "text" or not any(_is_to_be_judged(one, detail) for one in some):
                     yield row, some
                 else:
@@ -122,27 +134,23 @@ class Searching:
             for row in set(range(len(given))).difference(*(batch.rows for batch, _ in under_way.batches)):
                 yield row, None
 
-    def _find_out(
-        self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec, detail: Detail
-    ) -> None:
+    def _find_out(self, given: Sequence[Sequence[int]], longest: Sequence[int], told: Told) -> None:
         """Whoever asks line by line asks for much, too, after a while."""
         if len(given) == 1:
+            if told.beam != self._alone_beam:
+                self._alone, self._alone_beam = [], told.beam
             self._alone.append((given[0], longest[0]))
             if len(self._alone) < _BULK:
                 return
             given, longest = zip(*self._alone, strict=True)
             self._alone = []
         if len(given) >= _BULK:
-            self._measure(given, longest, search, detail)
+            self._measure(given, longest, told)
 
-    def _measure(
-        self, given: Sequence[Sequence[int]], longest: Sequence[int], search: SearchSpec, detail: Detail
-    ) -> None:
+    def _measure(self, given: Sequence[Sequence[int]], longest: Sequence[int], told: Told) -> None:
         step = len(given) // _BULK
         some = given[::step][:_BULK]
         limits = [min(limit, _TRIED) for limit in longest[::step][:_BULK]]
-
-        told = self._tell(search, detail)
 
         def bulk(layout: Layout) -> None:
             self._ask(self._loaded.at(layout), some, limits, told).wait()
@@ -152,8 +160,8 @@ class Searching:
             for row in range(0, len(some), 4):
                 self._ask(engine, some[row : row + 1], limits[row : row + 1], told).wait()
 
-        self.layouts.measure(bulk, alone)
-        self._loaded.keep({self.layouts.chosen(bulk=True), self.layouts.chosen(bulk=False)})
+        self.layouts.measure(told.beam, bulk, alone)
+        self._loaded.keep(self.layouts.in_use())
 
     def _ask(
         self,
@@ -168,7 +176,7 @@ class Searching:
         began, model = time.perf_counter(), self.model
         workers = budget = 1  # a row alone is a batch, whatever one may hold
         if len(given) > 1:
-            workers = max(1, round(share * self.layouts.chosen(bulk=True).workers))
+            workers = max(1, round(share * self.layouts.chosen(told.beam, bulk=True).workers))
             budget = self.budgets.of(told.beam, len(given) if share == 1 else 0)
         asked = list[tuple[Batch, list[Any]]]()
         for batch in reversed(model.batches(given, longest, told.steady, told.beam, workers, budget)):
@@ -179,7 +187,7 @@ class Searching:
     def _tell(self, search: SearchSpec, detail: Detail) -> Told:
         told = self._told
         if told is None or told.search is not search or told.detail != detail:
-            options = _SEARCHES[search.kind() or ""].options(search)
+            options = _options(search)
             # Where each step takes the best token, how probable it is costs a pass over all of them.
             options["return_scores"] = detail != "text" or not search.steady
             beam, answers = options["beam_size"], search.answers
@@ -252,7 +260,7 @@ class Reading:
         self.bulk, self.alone = bulk, alone
         self._loaded = Loaded(folder, _load_encoder)
 
-    def describe(self) -> str:
+    def describe(self, search: SearchSpec) -> str:
         return f"{self.name}, {self.bulk.describe()}"
 
     def refusal(self, layer: int | None) -> str | None:
@@ -314,6 +322,11 @@ class KnownSearch(NamedTuple):
     """Why it would find something else than we do; None when it finds the same."""
     options: Callable[[Any], dict[str, Any]]
     """How it is told."""
+
+
+def _options(search: SearchSpec) -> dict[str, Any]:
+    """In its own words."""
+    return _SEARCHES[search.kind() or ""].options(search)
 
 
 def _any_greedy(search: SearchSpec) -> str | None:

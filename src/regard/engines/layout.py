@@ -1,7 +1,7 @@
 """How an engine is driven on this machine: precision, and cores as workers or as threads of one worker.
 
-Which is fastest depends on processor and model, so it is measured once, in turns, and written down beside the
-converted model.
+Which is fastest depends on processor, model and beam, so it is measured once, in turns, and written down
+beside the converted model.
 """
 
 import os
@@ -16,9 +16,8 @@ from regard.engines.notes import Notes
 
 Precision = Literal["auto", "float32", "int8"]
 _ROUNDS = 3
-_FEWER_DIGITS, _MORE_THREADS = 1.05, 1.25
-"""Times as fast that a layout must be to be worth it: threads that wait for each other are fast only while
-nobody else computes."""
+_FEWER_DIGITS, _MORE_THREADS = 1.05, 1.05
+"""Times as fast that a layout must be to be worth it."""
 
 
 class Layout(NamedTuple):
@@ -49,7 +48,7 @@ def for_states(precision: Precision, cores: int | None = None) -> tuple[Layout, 
 
 
 class Layouts:
-    """The layouts to choose from, and which are best for many lines and for one."""
+    """The layouts to choose from, and which are best for many lines and for one, for every size of beams."""
 
     def __init__(
         self,
@@ -67,31 +66,48 @@ class Layouts:
         # Many batches are served best by workers of one thread each; one line may gain by more threads.
         self.bulk = [Layout(one, cores, 1) for one in precisions]
         self.alone = [Layout(one, 1, threads) for one in precisions for threads in sorted({1, cores})]
-        self._guessed = (self.bulk[0], Layout(precisions[0], 1, cores if large else 1))
+        self._guessed = Best(self.bulk[0], Layout(precisions[0], 1, cores if large else 1))
         self.notes = notes
         self.key = ", ".join(filter(None, (machine(), f"{cores} threads", precision, manner)))
-        self._best = self._read()
+        self._best: dict[int, Best | None] = {}
 
-    def known(self) -> bool:
-        """Nothing is left to find out."""
-        return len(self.alone) == 1 or self._best is not None
+    def known(self, beam: int) -> bool:
+        """Nothing is left to find out for beams of this size."""
+        return len(self.alone) == 1 or self._noted(beam) is not None
 
-    def chosen(self, bulk: bool) -> Layout:
-        best = self._best or self._guessed
-        return best[0 if bulk else 1]
+    def chosen(self, beam: int, bulk: bool) -> Layout:
+        best = self._noted(beam) or self._guessed
+        return best.bulk if bulk else best.alone
 
-    def measure(self, bulk: Callable[[Layout], None], alone: Callable[[Layout], None]) -> None:
+    def in_use(self) -> set[Layout]:
+        """Whatever was chosen, and what stands in for several threads."""
+        found = {layout for best in self._best.values() if best is not None for layout in best}
+        return found | {layout._replace(threads=1) for layout in found}
+
+    def measure(self, beam: int, bulk: Callable[[Layout], None], alone: Callable[[Layout], None]) -> None:
         """Try every layout in turns, and keep the fastest for each use."""
-        best = [_fastest(self.bulk, bulk), _fastest(self.alone, alone)]
-        self._best = (best[0], best[1])
-        self.notes.keep(self.key, [list(one) for one in best])
+        best = self._best[beam] = Best(_fastest(self.bulk, bulk), _fastest(self.alone, alone))
+        self.notes.keep(self._name(beam), [list(one) for one in best])
 
-    def _read(self) -> tuple[Layout, Layout] | None:
-        try:
-            bulk, alone = (Layout(*one) for one in self.notes.of(self.key))
-        except (TypeError, ValueError):
-            return None
-        return (bulk, alone) if bulk in self.bulk and alone in self.alone else None
+    def _noted(self, beam: int) -> "Best | None":
+        if beam not in self._best:  # looked up once: who asks line by line asks often
+            try:
+                best = Best(*(Layout(*one) for one in self.notes.of(self._name(beam))))
+            except (TypeError, ValueError):
+                self._best[beam] = None
+            else:
+                self._best[beam] = best if best.bulk in self.bulk and best.alone in self.alone else None
+        return self._best[beam]
+
+    def _name(self, beam: int) -> str:
+        return f"{self.key}, layouts for beams of {beam}"
+
+
+class Best(NamedTuple):
+    bulk: Layout
+    """For many lines."""
+    alone: Layout
+    """For one."""
 
 
 def _fastest(options: Iterable[Layout], use: Callable[[Layout], None]) -> Layout:

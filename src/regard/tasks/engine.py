@@ -28,8 +28,8 @@ LAST = -1
 class Engine(Protocol):
     name: str
 
-    def describe(self) -> str:
-        """Its name, and how it is driven."""
+    def describe(self, search: SearchSpec) -> str:
+        """Its name, and how it is driven where there is something to search."""
 
 
 @runtime_checkable
