@@ -29,7 +29,7 @@ ALONE = 60
 AGAIN = 2
 """… so many times in a turn: many short turns see through a machine whose speed comes and goes."""
 CASTS = 3
-"""Times that everyone is started for them."""
+"""Times that everyone is started: one and the same program differs by some percent from start to start."""
 DIRECTLY = ("ctranslate2", "ctranslate2, auto")
 """Who all others are compared with."""
 
@@ -99,8 +99,8 @@ def measure(
     say(name)
     given = ["--run", str(run), "--lines", str(lines), "--beam", str(beam)]
     given += ["--alone", str(ALONE)] if alone else []
-    steps, casts = (AGAIN, CASTS) if alone else (1, 1)
-    standings, absent = contests(entries_for(run, given, logs), casts, rounds, steps, logs, warm_up=1)
+    steps = AGAIN if alone else 1
+    standings, absent = contests(entries_for(run, given, logs), CASTS, rounds, steps, logs, warm_up=1)
     ours = standings[0]
     named = {one.name: one for one in standings}
     if references is not None and alone:

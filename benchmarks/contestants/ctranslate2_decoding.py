@@ -35,6 +35,7 @@ def main() -> None:
             max_batch_size=size,
             batch_type="tokens",
             max_decoding_length=2 * max(map(len, tokens)) + 10,
+            min_decoding_length=0,  # the same search: by itself it gives a beam no answer without words
         )
         return [joining.decode([numbers[name] for name in one.hypotheses[0]]) for one in found]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from regard.apps.session import Run, load
 from regard.core.errors import UsageError
@@ -73,6 +74,16 @@ def test_both_engines_find_the_same(run: Run, name: str) -> None:
             assert found.log_prob == pytest.approx(expected.log_prob, abs=1e-3)
             assert found.score == pytest.approx(expected.score, abs=1e-4)
             assert found.finished == expected.finished
+
+
+def test_who_loads_an_engine_keeps_the_threads(rotary: Run) -> None:
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        load(rotary.path, engine="ctranslate2").answers(LINES)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
 
 
 def test_a_line_alone_is_answered_as_among_others(rotary: Run) -> None:
