@@ -22,12 +22,14 @@ from transformers import (
 
 from regard.apps.exchange import export_run, import_run
 from regard.apps.session import Run, load
+from regard.apps.training import train
 from regard.core.errors import DataError, UsageError
 from regard.core.sequences import Tokens
 from regard.parts.positions import NoPairPositionSpec, NoPositionSpec, RotarySpec, SinusoidalSpec
 from regard.search.beam import BeamSpec
 from regard.search.greedy import GreedySpec
 from tests.apps.conftest import Command
+from tests.apps.toys import toy
 from tests.engines.small import LINES, run_of, system
 from tests.interop import folders
 
@@ -158,6 +160,14 @@ def test_logits_and_texts_are_theirs(folder: Path, run: Run) -> None:
     assert words(TEXTS[0])["input_ids"] == run._task()._encode_sources(TEXTS[:1], 1, False)[0]  # type: ignore[attr-defined]
     assert_same_logits(theirs, words, run)
     assert_same_texts(theirs, words, run)
+
+
+def test_what_was_imported_teaches(run: Run, tmp_path: Path) -> None:
+    """With its vocabulary, its marks and, where it expects one, its token in front."""
+    pairs = [(text, text) for text in TEXTS for _ in range(4)]
+    taught = train(toy("transformer_tiny"), pairs, tmp_path, valid=pairs[:3], steps=2, taught_by=[run.path])
+    assert taught.run.lexicon.differs_from(run.lexicon) is None
+    assert taught.run.spec.task.paths()["opening"] is None
 
 
 def test_both_engines_answer_for_an_imported_run(run: Run) -> None:

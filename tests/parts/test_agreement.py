@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from regard.parts.agreement import agreement_cost, readable_agreement
-from regard.parts.cross_entropy import readable_cross_entropy
+from regard.parts.cross_entropy import Advice, readable_cross_entropy
 
 ROWS, WIDTH, WORDS = 11, 6, 29
 
@@ -17,9 +17,9 @@ def problem(bias: bool = True, rows: int = ROWS) -> tuple[list[Tensor], Tensor]:
     return tensors, torch.randint(WORDS, (rows,), generator=random)
 
 
-def value_and_gradients(function, tensors, *rest):  # type: ignore[no-untyped-def]
+def value_and_gradients(function, tensors, *rest, **options):  # type: ignore[no-untyped-def]
     x, weight, bias = tensors if len(tensors) == 3 else (*tensors, None)
-    loss = function(x, weight, bias, *rest)
+    loss = function(x, weight, bias, *rest, **options)
     return [loss, *torch.autograd.grad(2.5 * loss, tensors)]
 
 
@@ -32,7 +32,24 @@ def test_chunks_change_nothing(
 ) -> None:
     tensors, wanted = problem(bias)
     expected = value_and_gradients(readable_agreement, tensors, wanted, smoothing, agreement)
-    found = value_and_gradients(agreement_cost, tensors, wanted, smoothing, agreement, rows_at_once)
+    found = value_and_gradients(
+        agreement_cost, tensors, wanted, smoothing, agreement, rows_at_once=rows_at_once
+    )
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("rows_at_once", [4, None])
+def test_a_teacher_has_the_same_share_of_both_readings(
+    share: float, smoothing: float, rows_at_once: int | None
+) -> None:
+    tensors, wanted = problem()
+    advice = Advice(torch.randn(ROWS, WORDS).double().softmax(-1), share)
+    expected = value_and_gradients(readable_agreement, tensors, wanted, smoothing, 2.0, advice)
+    found = value_and_gradients(
+        agreement_cost, tensors, wanted, smoothing, 2.0, advice, rows_at_once=rows_at_once
+    )
     torch.testing.assert_close(found, expected)
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.parts.cross_entropy import cross_entropy, readable_cross_entropy
+from regard.parts.cross_entropy import Advice, cross_entropy, readable_cross_entropy
 
 ROWS, WIDTH, WORDS = 23, 6, 41
 
@@ -71,4 +71,46 @@ def test_no_rows_cost_nothing() -> None:
 
 def test_gradients_are_right_by_finite_differences() -> None:
     tensors, wanted = problem(rows=3)
-    assert torch.autograd.gradcheck(lambda *given: cross_entropy(*given, wanted, 0.2, 2), tensors)
+    assert torch.autograd.gradcheck(
+        lambda *given: cross_entropy(*given, wanted, 0.2, rows_at_once=2), tensors
+    )
+
+
+def advice(share: float, rows: int = ROWS) -> Advice:
+    random = torch.Generator().manual_seed(5)
+    return Advice(torch.randn(rows, WORDS, generator=random).double().softmax(-1), share)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("share", [0.3, 1.0])
+@pytest.mark.parametrize("rows_at_once", [1, 7, None])
+def test_chunks_change_nothing_where_a_teacher_has_a_share(
+    smoothing: float, share: float, rows_at_once: int | None
+) -> None:
+    tensors, wanted = problem()
+    expected = value_and_gradients(readable_cross_entropy, tensors, wanted, smoothing, advice=advice(share))
+    found = value_and_gradients(
+        cross_entropy, tensors, wanted, smoothing, advice=advice(share), rows_at_once=rows_at_once
+    )
+    torch.testing.assert_close(found, expected)
+
+
+def test_the_readable_path_is_the_divergence_from_the_teacher() -> None:
+    """H(a, p) is KL(a‖p) and the teacher's own entropy, by torch's own function (Hinton et al. 2015)."""
+    (x, weight, bias), wanted = problem()
+    taught = advice(1.0).probabilities
+    log_p = torch.nn.functional.linear(x, weight, bias).log_softmax(-1)
+    apart = torch.nn.functional.kl_div(log_p, taught, reduction="sum")
+    own = -(taught * taught.log()).sum()
+    found = readable_cross_entropy(x, weight, bias, wanted, 0.1, Advice(taught, 1.0))
+    torch.testing.assert_close(found, apart + own)
+
+
+def test_who_knows_what_the_teacher_knows_has_nothing_to_learn_from_it() -> None:
+    (x, weight, bias), wanted = problem()
+    known = torch.nn.functional.linear(x, weight, bias).softmax(-1).detach()
+    slopes = torch.autograd.grad(
+        cross_entropy(x, weight, bias, wanted, 0.1, Advice(known, 1.0)), (x, weight, bias)
+    )
+    for slope in slopes:
+        torch.testing.assert_close(slope, torch.zeros_like(slope), atol=1e-12, rtol=0)

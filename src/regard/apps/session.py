@@ -250,13 +250,11 @@ def load_together(
 
 def refuse_other_vocabulary(one: Run, other: Run) -> None:
     """Token 17 must be the same word everywhere."""
-    for field, tokenizer in one.lexicon.items():
-        there = other.lexicon.get(field)
-        if there is None or there.vocabulary() != tokenizer.vocabulary():
-            raise RunError(
-                f"{one.path} and {other.path} have different vocabularies for {field!r}: "
-                f"train the second with --vocabulary {one.path}"
-            )
+    if (field := one.lexicon.differs_from(other.lexicon)) is not None:
+        raise RunError(
+            f"{one.path} and {other.path} have different vocabularies for {field!r}: "
+            f"train the second with --vocabulary {one.path}"
+        )
     if one.lexicon.labels != other.lexicon.labels:
         raise RunError(f"{one.path} and {other.path} tell different classes apart")
 

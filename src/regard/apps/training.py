@@ -13,12 +13,14 @@ from regard.apps.reporting import write_report
 from regard.apps.samples import COUNT, Samples
 from regard.apps.session import Run, read_lexicon
 from regard.apps.shortlists import Entries, keep_shortlist, refuse_without_pairs
+from regard.apps.teachers import asked_teachers, teaching_of
 from regard.apps.vectors import Coverage, asked_vectors, introduce, start_tables, with_room
 from regard.core.errors import UsageError
 from regard.data.data import DataReport, PreparedData
 from regard.data.lexicon import Lexicon
 from regard.data.prefetch import prefetch
 from regard.data.shortlists import BEST, COMMON
+from regard.objectives.teaching import Teaching
 from regard.recipes.catalogue import RECIPES, recipe
 from regard.recipes.system import SystemSpec
 from regard.search.greedy import GreedySpec
@@ -41,6 +43,7 @@ class Listener:
 
     def on_data(self, report: DataReport) -> None: ...
     def on_model(self, parameters: int, transfer: Transfer | None) -> None: ...
+    def on_teaching(self, runs: Sequence[str], teaching: Teaching) -> None: ...
     def on_vectors(self, coverage: Coverage) -> None: ...
 
 
@@ -76,6 +79,7 @@ def train(
     start_from: str | Path | None = None,
     vocabulary: str | Path | None = None,
     vectors: Sequence[str] = (),
+    taught_by: Sequence[str | Path] = (),
     device: str | None = None,
     watchers: Sequence[Watcher] = (),
     listener: Listener | None = None,
@@ -84,23 +88,32 @@ def train(
 
     ``start_from`` is a run whose weights and vocabulary are taken over, ``vocabulary`` one of which only the
     vocabulary is. ``vectors`` are files of word vectors, or runs that have some, that tables of words start
-    from: ``FILE``, or ``target=FILE`` for a field by its name.
+    from: ``FILE``, or ``target=FILE`` for a field by its name. What ``taught_by``, other runs, find likely is
+    learned beside what the data say; their vocabulary is taken over, too.
     """
     start = None if start_from is None else spec_of_run(Path(start_from))
     named = system_named(system, start)
-    spec = with_budget(named, steps, minutes).override([*asked_vectors(vectors, named), *settings])
+    asked = [*asked_vectors(vectors, named), *asked_teachers([str(path) for path in taught_by])]
+    spec = with_budget(named, steps, minutes).override([*asked, *settings])
     if spec.vectors and start is not None:
         raise UsageError("--vectors and --from both say what words start from: give one of them")
     spec = with_room(spec, settings, free=str(system) in RECIPES)
     refuse_impossible(spec)
     refuse_nothing_to_keep(spec, start, Path(out))
     chosen, folder_path = choose_device(device), Path(out)
-    known = known_lexicon(folder_path, start_from or vocabulary, spec)
+    teachers = spec.teaching.runs
+    known = known_lexicon(folder_path, start_from or vocabulary or (teachers[0] if teachers else None), spec)
     refuse_other_marks(spec, known)
+    teaching = teaching_of(spec, known or Lexicon({}), chosen)
+    objective = spec.objective.build()
+    if teaching is not None:
+        objective = objective.taught_by(teaching)
     given, given_valid = spec.data.find(data, valid)
     prepared = spec.data.prepare(given, given_valid, seed, known, cache_folder())
     listener = listener or Listener()
     listener.on_data(prepared.report)
+    if teaching is not None:
+        listener.on_teaching(teachers, teaching)
     folder = RunFolder.create(
         folder_path,
         spec,
@@ -124,7 +137,6 @@ def train(
     validation = validation_of(run, prepared)
     watchers = [*watchers, Samples(run, prepared.examples(COUNT))]
     with closing(prepared):
-        objective = spec.objective.build()
         result = spec.training.learn(
             Lesson(model, objective, prepared, validation, folder, seed, watchers, chosen, prefetch)
         )

@@ -43,6 +43,12 @@ class Tokens(NamedTuple):
         rest = (None if part is None else part[begin:end, :longest] for part in self[2:])
         return Tokens(self.ids[begin:end, :longest], real[:, :longest], *rest)
 
+    def behind(self, token: int) -> "Tokens":
+        """All rows with this token in front: of one text, and of words that nobody spells."""
+        front = torch.full_like(self.ids[:, :1], token)
+        real = torch.ones_like(self.real[:, :1])
+        return Tokens(torch.cat((front, self.ids), dim=1), torch.cat((real, self.real), dim=1))
+
     def twice(self) -> "Tokens":
         """All rows, and all rows again."""
         rest = (None if part is None else torch.cat((part, part)) for part in self[2:])

@@ -33,6 +33,13 @@ class Lexicon(Mapping[str, Tokenizer]):
         texts = {name: tokenizer.size for name, tokenizer in self.items()}
         return texts | {name: labels.size for name, labels in self.labels.items()}
 
+    def differs_from(self, other: "Lexicon") -> str | None:
+        """The first field in which token 17 is another word there, or that is not there."""
+        for name, tokenizer in self.items():
+            if name not in other or other[name].vocabulary() != tokenizer.vocabulary():
+                return name
+        return None
+
     def files(self) -> dict[str, bytes]:
         """As a run folder keeps them: one file for a tokenizer of all fields, or one for each."""
         first, *others = self.tokenizers.values()

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from regard.core.spec import Spec
 from regard.parts.agreement import agreement_cost
-from regard.parts.cross_entropy import cross_entropy
+from regard.parts.cross_entropy import Advice, cross_entropy
 from regard.parts.feedforward import ACTIVATIONS, initialise, type_of_activation
 from regard.parts.linear import Linear
 from regard.parts.norms import LayerNormSpec, NormSpec
@@ -65,10 +65,14 @@ class Vocabulary(nn.Module):
         return logits
 
     def cost(
-        self, x: Float[Tensor, "rows width"], wanted: Int[Tensor, "rows"], smoothing: float
+        self,
+        x: Float[Tensor, "rows width"],
+        wanted: Int[Tensor, "rows"],
+        smoothing: float,
+        advice: Advice | None = None,
     ) -> Float[Tensor, ""]:
         """Smoothed cross-entropy of the wanted words, summed: less memory and time than through logits."""
-        return cross_entropy(self._led(x), self.words.weight, self.words.bias, wanted, smoothing)
+        return cross_entropy(self._led(x), self.words.weight, self.words.bias, wanted, smoothing, advice)
 
     def cost_of_readings(
         self,
@@ -76,9 +80,11 @@ class Vocabulary(nn.Module):
         wanted: Int[Tensor, "rows"],
         smoothing: float,
         agreement: float,
+        advice: Advice | None = None,
     ) -> Float[Tensor, ""]:
         """The same of two readings that should agree."""
-        return agreement_cost(self._led(x), self.words.weight, self.words.bias, wanted, smoothing, agreement)
+        words = self.words
+        return agreement_cost(self._led(x), words.weight, words.bias, wanted, smoothing, agreement, advice)
 
     def _led(self, x: Tensor) -> Tensor:
         return x if self.lead is None else self.lead(x)

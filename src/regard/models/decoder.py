@@ -12,6 +12,7 @@ from regard.core.sequences import Memory, Past, Timeline, Tokens
 from regard.core.spec import Spec
 from regard.core.state import State
 from regard.heads.vocabulary import VocabularySpec
+from regard.parts.cross_entropy import Advice
 from regard.parts.embeddings import EmbeddingSpec
 from regard.stacks.stack import StackSpec
 
@@ -72,10 +73,14 @@ class Decoder(nn.Module):
         return logits
 
     def cost(
-        self, x: Float[Tensor, "rows width"], wanted: Int[Tensor, "rows"], smoothing: float
+        self,
+        x: Float[Tensor, "rows width"],
+        wanted: Int[Tensor, "rows"],
+        smoothing: float,
+        advice: Advice | None = None,
     ) -> Float[Tensor, ""]:
         """Summed cross-entropy of the tokens that were wanted next."""
-        return self.head.cost(x, wanted, smoothing)
+        return self.head.cost(x, wanted, smoothing, advice)
 
     def cost_of_readings(
         self,
@@ -83,9 +88,10 @@ class Decoder(nn.Module):
         wanted: Int[Tensor, "rows"],
         smoothing: float,
         agreement: float,
+        advice: Advice | None = None,
     ) -> Float[Tensor, ""]:
         """The same where the tokens before were read twice, and both times should say the same."""
-        return self.head.cost_of_readings(x, wanted, smoothing, agreement)
+        return self.head.cost_of_readings(x, wanted, smoothing, agreement, advice)
 
     def step(
         self, tokens: Int[Tensor, "rows"], state: DecoderState

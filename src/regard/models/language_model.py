@@ -13,6 +13,7 @@ from regard.heads.vocabulary import VocabularySpec
 from regard.models.decoder import DecoderSpec
 from regard.models.encoder import EncoderSpec
 from regard.models.model import ModelSpec
+from regard.parts.cross_entropy import Advice
 from regard.parts.pooling import LastSpec, PoolingSpec
 
 _AT_ONCE = 1024
@@ -72,9 +73,13 @@ class LanguageModel(nn.Module):
         return self.decoder.predict(x)
 
     def cost(
-        self, x: Float[Tensor, "rows width"], wanted: Int[Tensor, "rows"], smoothing: float
+        self,
+        x: Float[Tensor, "rows width"],
+        wanted: Int[Tensor, "rows"],
+        smoothing: float,
+        advice: Advice | None = None,
     ) -> Float[Tensor, ""]:
-        return self.decoder.cost(x, wanted, smoothing)
+        return self.decoder.cost(x, wanted, smoothing, advice)
 
     def log_probs_of(
         self, x: Float[Tensor, "rows width"], wanted: Int[Tensor, "rows"]

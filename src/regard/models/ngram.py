@@ -17,6 +17,7 @@ from regard.core.errors import UsageError
 from regard.core.sequences import Tokens
 from regard.models.model import ModelSpec
 from regard.parts import arpa
+from regard.parts.cross_entropy import Advice
 from regard.parts.ngram_counts import count_ngrams
 from regard.parts.smoothing import KneserNeySpec, Level, SmoothingSpec
 
@@ -100,9 +101,15 @@ class Ngram(nn.Module):
         return probabilities.log()
 
     def cost(
-        self, x: Int[Tensor, "rows context"], wanted: Int[Tensor, "rows"], smoothing: float
+        self,
+        x: Int[Tensor, "rows context"],
+        wanted: Int[Tensor, "rows"],
+        smoothing: float,
+        advice: Advice | None = None,
     ) -> Float[Tensor, ""]:
         """Summed −log p of the tokens that were wanted next."""
+        if advice is not None:
+            raise UsageError("an n-gram model is counted: nobody can teach it")
         if smoothing:
             raise UsageError(
                 f"smoothing of targets is {smoothing}: an n-gram model smooths its counts, give 0"

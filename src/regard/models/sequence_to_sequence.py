@@ -11,6 +11,7 @@ from regard.core.sequences import Memory, Tokens
 from regard.models.decoder import DecoderSpec, DecoderState
 from regard.models.encoder import EncoderSpec
 from regard.models.model import ModelSpec
+from regard.parts.cross_entropy import Advice
 
 
 class SequenceToSequenceSpec(ModelSpec):
@@ -91,9 +92,13 @@ class SequenceToSequence(nn.Module):
         return self.decoder.predict(x)
 
     def cost(
-        self, x: Float[Tensor, "rows width"], wanted: Int[Tensor, "rows"], smoothing: float
+        self,
+        x: Float[Tensor, "rows width"],
+        wanted: Int[Tensor, "rows"],
+        smoothing: float,
+        advice: Advice | None = None,
     ) -> Float[Tensor, ""]:
-        return self.decoder.cost(x, wanted, smoothing)
+        return self.decoder.cost(x, wanted, smoothing, advice)
 
     def cost_of_readings(
         self,
@@ -101,8 +106,9 @@ class SequenceToSequence(nn.Module):
         wanted: Int[Tensor, "rows"],
         smoothing: float,
         agreement: float,
+        advice: Advice | None = None,
     ) -> Float[Tensor, ""]:
-        return self.decoder.cost_of_readings(x, wanted, smoothing, agreement)
+        return self.decoder.cost_of_readings(x, wanted, smoothing, agreement, advice)
 
     def step(
         self, tokens: Int[Tensor, "rows"], state: DecoderState

@@ -11,6 +11,8 @@ from regard.core.sequences import Tokens
 from regard.core.state import State
 from regard.objectives.forcing import ForcingSpec, Reader, TeacherForcingSpec
 from regard.objectives.objective import Objective, ObjectiveSpec, Outcome, Progress
+from regard.objectives.teaching import Teaching
+from regard.parts.cross_entropy import Advice
 
 
 @runtime_checkable
@@ -20,7 +22,11 @@ class Generator(Reader, Protocol):
     def start(self, source: Tokens) -> State: ...
 
     def cost(
-        self, x: Float[Tensor, "rows width"], wanted: Int[Tensor, "rows"], smoothing: float
+        self,
+        x: Float[Tensor, "rows width"],
+        wanted: Int[Tensor, "rows"],
+        smoothing: float,
+        advice: Advice | None = None,
     ) -> Float[Tensor, ""]: ...
 
     def cost_of_readings(
@@ -29,6 +35,7 @@ class Generator(Reader, Protocol):
         wanted: Int[Tensor, "rows"],
         smoothing: float,
         agreement: float,
+        advice: Advice | None = None,
     ) -> Float[Tensor, ""]: ...
 
 
@@ -56,10 +63,14 @@ class NextTokenSpec(ObjectiveSpec):
 
 
 class NextToken(Objective):
-    def __init__(self, spec: NextTokenSpec) -> None:
+    def __init__(self, spec: NextTokenSpec, teaching: Teaching | None = None) -> None:
+        self.spec, self.teaching = spec, teaching
         self.smoothing = spec.smoothing
         self.forcing = spec.forcing.build()
         self.agreement = spec.agreement
+
+    def taught_by(self, teaching: Teaching) -> Objective:
+        return NextToken(self.spec, teaching)
 
     def __call__(
         self, model: nn.Module, batch: PairLike, progress: Progress, carried: State = None
@@ -68,15 +79,22 @@ class NextToken(Objective):
         given, wanted = shifted(batch.target)
         # Only real positions reach the output layer, the widest of all.
         targets = wanted.ids[wanted.real]
+        advice = self._advice(batch.source, given, wanted)
         if not self.agreement:
             hidden = self.forcing(generator, given, generator.start(batch.source), progress)
-            loss = generator.cost(hidden[wanted.real], targets, self.smoothing)
+            loss = generator.cost(hidden[wanted.real], targets, self.smoothing, advice)
             return Outcome(loss, len(targets), {})
         state = generator.start(batch.source.twice())
         hidden = self.forcing(generator, given.twice(), state, progress)
         readings = torch.stack([reading[wanted.real] for reading in hidden.chunk(2)])
-        loss = generator.cost_of_readings(readings, targets, self.smoothing, self.agreement)
+        loss = generator.cost_of_readings(readings, targets, self.smoothing, self.agreement, advice)
         return Outcome(loss, len(targets), {})
+
+    def _advice(self, source: Tokens, given: Tokens, wanted: Tokens) -> Advice | None:
+        """A teacher reads what is written, whatever the learner is given instead."""
+        if self.teaching is None:
+            return None
+        return self.teaching.advice(given, self.teaching.read(source), wanted.real)[0]
 
 
 def shifted(target: Tokens) -> tuple[Tokens, Tokens]:

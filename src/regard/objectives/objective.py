@@ -7,8 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.core.errors import UsageError
 from regard.core.spec import Spec
 from regard.core.state import State
+from regard.objectives.teaching import Teaching
 
 
 class Progress(NamedTuple):
@@ -34,6 +36,13 @@ class Objective(ABC):
     @abstractmethod
     def __call__(self, model: nn.Module, batch: Any, progress: Progress, carried: State = None) -> Outcome:
         """The cost of ``batch``; ``carried`` is what the batch before it left."""
+
+    def taught_by(self, teaching: Teaching) -> "Objective":
+        """The same, where what a teacher finds likely is learned, too."""
+        raise UsageError(
+            "nobody can teach what is learned here: --taught-by is for models that say which word follows, "
+            "translators and language models"
+        )
 
     def form_of_carried(self, model: nn.Module) -> State:
         """A state of the form that ``carried`` has, whatever it holds: how one comes back from a file."""

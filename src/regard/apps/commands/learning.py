@@ -38,6 +38,12 @@ def train(
             "target=FILE names the field."
         ),
     ] = None,
+    taught_by: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Learn also what this run finds likely, with its vocabulary; several teach together."
+        ),
+    ] = None,
     freeze: Annotated[
         str | None,
         typer.Option(
@@ -69,6 +75,7 @@ def train(
         start_from=start_from,
         vocabulary=vocabulary,
         vectors=vectors or (),
+        taught_by=taught_by or (),
         device=device,
         watchers=progress(quiet),
         listener=None if quiet else Announcements(),
