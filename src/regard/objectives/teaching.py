@@ -2,9 +2,7 @@
 
 A word that follows says that one word was right. A teacher also says which others might have been: it reads
 what the learner reads, and its probabilities of every next word are a share of what is wanted (Kim and Rush
-2016, eq. 7). A large teacher makes a small model that is better than data alone make it, a mixture of several
-a single one as good as many, and a teacher of the learner's own size one that is better than itself
-(Furlanello et al. 2018).
+2016, eq. 7). So a large model makes a small one, and a mixture of several a single one.
 """
 
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
