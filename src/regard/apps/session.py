@@ -238,7 +238,12 @@ def load_together(
     engine: Wanted = "auto",
 ) -> Run:
     """Several runs with one vocabulary asked as one: an ensemble, or an interpolation with ``weights``."""
-    first, *others = runs = [load(path, device) for path in paths]
+    return together([load(path, device) for path in paths], weights, engine)
+
+
+def together(runs: Sequence[Run], weights: Sequence[float] | None = None, engine: Wanted = "auto") -> Run:
+    """The same of runs that have been loaded."""
+    first, *others = runs
     for other in others:
         refuse_other_vocabulary(first, other)
     spec = first.spec.model_copy(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
-from regard.apps.session import Run, load, load_together
+from regard.apps.session import Run, load, together
 from regard.core.errors import UsageError
 from regard.core.spec import diff as differences
 from regard.data.lexicon import Lexicon
@@ -37,7 +37,7 @@ def teaching_of(spec: SystemSpec, lexicon: Lexicon, device: torch.device) -> Tea
             )
     for other in others:
         refuse(other, str(first.path), first.spec, ("opening",))
-    model = first.model if not others else load_together(spec.teaching.runs, device=str(device)).model
+    model = together(runs).model if others else first.model
     opening = first.spec.task.paths().get("opening")
     return Teaching(
         model.requires_grad_(False), spec.teaching.share, None if opening is None else int(str(opening))

@@ -104,7 +104,7 @@ def train(
     teachers = spec.teaching.runs
     known = known_lexicon(folder_path, start_from or vocabulary or (teachers[0] if teachers else None), spec)
     refuse_other_marks(spec, known)
-    teaching = teaching_of(spec, known or Lexicon({}), chosen)
+    teaching = None if known is None else teaching_of(spec, known, chosen)
     objective = spec.objective.build()
     if teaching is not None:
         objective = objective.taught_by(teaching)
